@@ -115,8 +115,8 @@ class WatchedProgram:
             raise
         except BaseException as error:
             self.cut = True
-            self.session.died(error)
-            atexit.register(self.session.reckon)  # the first to run
+            self.session.record_crash(error)
+            atexit.register(self.session.explain_crash)  # the first to run
             show_as_python_would()
             raise
         return self.status()

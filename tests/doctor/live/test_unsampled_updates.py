@@ -17,7 +17,7 @@ from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from trueloop.doctor.live.sampling_schedule import FIRST
-from trueloop.doctor.live.unsampled_updates import Between
+from trueloop.doctor.live.unsampled_updates import UnsampledUpdates
 from trueloop.doctor.live.watcher import Watcher
 
 UPDATES = FIRST + 190
@@ -70,7 +70,7 @@ def test_the_same_is_noted(accumulate: int, monkeypatch: pytest.MonkeyPatch) -> 
         return told
 
     quick, noted = watched()
-    monkeypatch.setattr(Between, "begin", lambda between: None)
+    monkeypatch.setattr(UnsampledUpdates, "begin", lambda between: None)
     whole, none = watched()
     assert repr(quick) == repr(whole)
     assert (noted > 0, none) == (True, 0), noted

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     import threading
 
     from trueloop.doctor.live.objects.provenance import Registrations
-    from trueloop.doctor.live.objects.registry import Things
+    from trueloop.doctor.live.objects.registry import ObjectRegistry
     from trueloop.doctor.live.track import Track
     from trueloop.doctor.model.measurements import Measured
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Context(Protocol):
     """One watched process, as a probe sees it."""
 
-    things: Things
+    things: ObjectRegistry
     registrations: Registrations
 
     @property
@@ -30,11 +30,6 @@ class Context(Protocol):
         ...
 
     @property
-    def crowded(self) -> bool:
-        """Several threads train: nothing is read."""
-        ...
-
-    @property
     def cut(self) -> bool:
         """Nothing is to be concluded from what the program has not done."""
         ...
@@ -45,10 +40,6 @@ class Context(Protocol):
 
     def measure(self, measured: Measured) -> None:
         """Hand a measurement to the rules."""
-        ...
-
-    def look(self, turns: int, why: object = None) -> None:
-        """Sample the next turns."""
         ...
 
     def failed(self, error: Exception) -> None:

@@ -11,11 +11,11 @@ from typing import Any
 import torch
 
 from trueloop.doctor.live.frames import loop_bounds, user_frames
-from trueloop.doctor.live.frames.loop_tracker import Moves
+from trueloop.doctor.live.frames.loop_tracker import LoopChanges
 from trueloop.doctor.live.hub import Hub
 from trueloop.doctor.live.objects.provenance import Registrations
-from trueloop.doctor.live.objects.registry import Things
-from trueloop.doctor.live.objects.state_dicts import States
+from trueloop.doctor.live.objects.registry import ObjectRegistry
+from trueloop.doctor.live.objects.state_dicts import StateDictFacts
 from trueloop.doctor.live.tracing import is_abstract
 from trueloop.doctor.live.track import Track
 from trueloop.doctor.model.events import Ended, Event, LoopEntered, LoopLeft, SamplingGap
@@ -32,25 +32,21 @@ class Recorder:
     def __init__(self, hub: Hub, rules: list[type[Rule]]) -> None:
         self.hub = hub
         self.rules = rules
-        self.things = Things()
-        self.states = States(self.things)
+        self.things = ObjectRegistry()
+        self.states = StateDictFacts(self.things)
         self.registrations = Registrations()
         self.tracks: dict[int, Track] = {}
         self.listeners: list[Callable[[Event], None]] = []
         self.judged: Callable[[Track], None] | None = None
         """Called when the rules have seen an event; what it raises ends the program."""
         self.reading = hub.lock
-        self.look, self.failed = hub.sample, hub.failed
+        self.failed = hub.failed
 
     # ------------------------------------------------------------------ what a probe asks
 
     @property
     def updates(self) -> int:
         return self.hub.updates
-
-    @property
-    def crowded(self) -> bool:
-        return self.hub.multithreaded
 
     @property
     def cut(self) -> bool:
@@ -97,7 +93,7 @@ class Recorder:
         return self.send(track, kind, here, fields, late)
 
     def follow(
-        self, track: Track, moves: Moves, here: list[user_frames.Site], frame: FrameType
+        self, track: Track, moves: LoopChanges, here: list[user_frames.Site], frame: FrameType
     ) -> None:
         """Hand on which loops were left and entered."""
         for loop in moves.left:

@@ -255,7 +255,7 @@ class Session:
 
     # ------------------------------------------------------------------ the report
 
-    def died(self, error: BaseException) -> None:
+    def record_crash(self, error: BaseException) -> None:
         """An exception is about to end what is watched: if memory has run out, what took it is
         measured while it is still there."""
         watcher = self.watcher
@@ -266,7 +266,7 @@ class Session:
         except Exception as ours:  # there may be no memory left for it
             watcher.hub.failed(ours)
 
-    def reckon(self) -> None:
+    def explain_crash(self) -> None:
         """Find out what took the memory, once the program has ended and let go of it; torch must
         still be whole: its own exit handlers take it apart."""
         if self._death is None or self.watcher is None or not self.is_here:
@@ -281,7 +281,7 @@ class Session:
     def end(self, *, cut: bool = False) -> Watched:
         """Take all hooks off; what was found. `cut`: the program did not come to its own end."""
         self.leave()
-        self.reckon()
+        self.explain_crash()
         if self.watcher is not None:
             self.watcher.hub.cut = self.watcher.hub.cut or cut
             return self._told(self.watcher.findings())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from trueloop.doctor.live.frames.loop_tracker import Turns
+from trueloop.doctor.live.frames.loop_tracker import ThreadLoops
 from trueloop.doctor.model.events import Event
 from trueloop.doctor.model.findings import Finding
 from trueloop.doctor.rules.base import Rule, RuleRunner
@@ -44,7 +44,7 @@ class Track:
     """One thread of the program: where it is, and the rules that watch it."""
 
     def __init__(self, rules: list[type[Rule]], failed: Callable[[Exception], None]) -> None:
-        self.turns = Turns()
+        self.turns = ThreadLoops()
         self.runner = LiveRuleRunner(rules, failed)
         self.serial = 0
         self.depth = 0

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from trueloop.doctor.live.sampling_schedule import SamplingSchedule
     from trueloop.doctor.live.timing.step_timer import StepTimer
     from trueloop.doctor.live.training.monitor import TrainingMonitor
-    from trueloop.doctor.live.training.update_history import Stream
+    from trueloop.doctor.live.training.update_history import UpdateHistory
 
 
-class Between:
+class UnsampledUpdates:
     """Of one watcher. It is left as soon as anything else happens than backwards and steps of one
     optimizer: what was noted is then where the two monitors would have put it."""
 
@@ -45,7 +45,7 @@ class Between:
         hub.unsampled = self
         self._hub, self._sampling, self._timer = hub, sampling, timer
         self._health, self._progress = health, progress
-        self._stream: Stream | None = None
+        self._stream: UpdateHistory | None = None
         self._follows = False
         self.on = False
         """Read by the patches."""

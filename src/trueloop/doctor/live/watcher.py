@@ -19,7 +19,7 @@ from trueloop.doctor.live.sampling_schedule import SamplingSchedule
 from trueloop.doctor.live.timing import timing_report
 from trueloop.doctor.live.timing.step_timer import StepTimer
 from trueloop.doctor.live.training.monitor import TrainingMonitor
-from trueloop.doctor.live.unsampled_updates import Between
+from trueloop.doctor.live.unsampled_updates import UnsampledUpdates
 from trueloop.doctor.model.findings import Finding
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.loading import rules_for
@@ -43,7 +43,7 @@ class Watcher:
         self.training = TrainingMonitor(hub, recorder, codes, self.nonfinite)
         self.probes = [*(kind(recorder) for kind in PROBES), self.training]
         self.patches = Patches()
-        Between(hub, self.sampling, self.timer, self.nonfinite, self.training)
+        UnsampledUpdates(hub, self.sampling, self.timer, self.nonfinite, self.training)
         self._connect(ManualEdits(hub, recorder))
 
     def _connect(self, edits: ManualEdits) -> None:
@@ -68,7 +68,7 @@ class Watcher:
         hub.loop_turned.subscribe(sampling.turned)
         hub.missed_something.subscribe(recorder.unwatched)
         hub.sampling_ended.subscribe(
-            nonfinite.rests, recorder.sampling_ended, hub.unwatched, hub.refresh_call_patch
+            nonfinite.pause, recorder.sampling_ended, hub.unwatched, hub.refresh_call_patch
         )
         hub.closes.subscribe(self._close)
         for each in self.probes:

@@ -9,7 +9,7 @@ from trueloop.doctor.report.locations import spot_of
 from trueloop.doctor.report.terminal import Paint, counted, printable
 
 if TYPE_CHECKING:
-    from trueloop.doctor.live.memory.options import Fit
+    from trueloop.doctor.live.memory.options import MemoryOption
     from trueloop.doctor.live.memory.out_of_memory import Exhausted
     from trueloop.doctor.live.session import Watched
 
@@ -120,7 +120,7 @@ def _advice(memory: Exhausted, paint: Paint) -> list[str]:
     return lines
 
 
-def _fit(fit: Fit, memory: Exhausted, room: int) -> str:
+def _fit(fit: MemoryOption, memory: Exhausted, room: int) -> str:
     if fit.what == "none":
         return (
             f"no batch fits: without one, weights, gradients, optimizer state and buffers take"

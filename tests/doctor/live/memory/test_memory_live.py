@@ -14,10 +14,10 @@ from torch.utils.checkpoint import checkpoint
 
 from trueloop.device import is_out_of_memory
 from trueloop.doctor.live.memory import footprint, out_of_memory
-from trueloop.doctor.live.memory.fake_forward import CallSpec, Saved, Segments, saved_by
+from trueloop.doctor.live.memory.fake_forward import CallSpec, SavedBytes, Segments, saved_by
 from trueloop.doctor.live.memory.options import Needs, fits, recomputed
 from trueloop.doctor.live.memory.recorded_shapes import RecordedShapes
-from trueloop.doctor.live.probes.memory_growth import Curve
+from trueloop.doctor.live.probes.memory_growth import SizeCurve
 from trueloop.doctor.live.probes.tensor_owners import measured
 from trueloop.doctor.live.probes.unused_containers import adder
 from trueloop.doctor.live.watcher import Watcher
@@ -30,8 +30,8 @@ MIB = footprint.MIB
 # ---------------------------------------------------------------------- memory grows
 
 
-def curve(size: Callable[[int], float], updates: int = 600) -> Curve:
-    found = Curve()
+def curve(size: Callable[[int], float], updates: int = 600) -> SizeCurve:
+    found = SizeCurve()
     for update in [*range(8, 50, 2), 101, 151, 226, 338, 506, 758, 1136]:
         if update <= updates:
             found.add(update, int(size(update) * MIB))
@@ -236,7 +236,7 @@ def test_what_is_saved_is_counted_to_the_byte(name: str, watcher: Watcher) -> No
     before = torch.get_rng_state()
     for samples in (16, 8, 3):
         found = saved_by(watcher.nonfinite.calls, recipe, samples=samples)
-        assert isinstance(found, Saved), found
+        assert isinstance(found, SavedBytes), found
         again = torch.randint(0, 5, (samples,))
         torch.set_rng_state(before)
         assert found.total == really_saved(model.train(), torch.randn(samples, *x.shape[1:]), again)
@@ -253,7 +253,7 @@ def test_nothing_of_the_programs_is_changed(watcher: Watcher) -> None:
     recipe = recipe_of(watcher, model, x, torch.randint(0, 5, (16,)))
     before = {key: value.clone() for key, value in model.state_dict().items()}
     state = torch.get_rng_state()
-    assert isinstance(saved_by(watcher.nonfinite.calls, recipe), Saved)
+    assert isinstance(saved_by(watcher.nonfinite.calls, recipe), SavedBytes)
     assert hooked == [1]
     assert len(model.seen) == 1
     assert torch.equal(torch.get_rng_state(), state)
@@ -274,7 +274,7 @@ def test_what_recomputation_saves(watcher: Watcher) -> None:
     assert isinstance(model, nn.Sequential)
     target = torch.randint(0, 5, (16,))
     saved = saved_by(watcher.nonfinite.calls, recipe_of(watcher, model, x, target))
-    assert isinstance(saved, Saved)
+    assert isinstance(saved, SavedBytes)
     again = recomputed(saved)
     assert again is not None
 
@@ -313,9 +313,9 @@ def really_saved_in(block: nn.Module, x: Tensor) -> int:
 # ---------------------------------------------------------------------- arithmetic
 
 
-def saved(total: int, *, most: int) -> Saved:
+def saved(total: int, *, most: int) -> SavedBytes:
     parts = [most] * (total // most) + [total % most]
-    return Saved([("layer", size) for size in parts])
+    return SavedBytes([("layer", size) for size in parts])
 
 
 @pytest.mark.parametrize("room", [1000, 2400, 4000, 7000, 20_000])
@@ -344,7 +344,7 @@ def test_the_largest_batch_that_fits(room: int, samples: int) -> None:
 
 
 def test_what_is_said_of_precision_and_recomputation() -> None:
-    whole = Saved(
+    whole = SavedBytes(
         [(f"blocks.{index}", 100) for index in range(8)] + [("head", 50)],
         segments=[Segments("blocks", (100,) * 8, (10,) * 8)],
     )

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from trueloop.doctor.live.objects import autograd_graph
-from trueloop.doctor.live.objects.registry import Things
+from trueloop.doctor.live.objects.registry import ObjectRegistry
 from trueloop.doctor.live.watcher import Watcher
 from trueloop.doctor.model.events import Loss
 from trueloop.doctor.model.measurements import Measured
@@ -83,7 +83,7 @@ def test_dimension_is_unknown_once_dimensions_have_moved() -> None:
 
 def test_place_of_a_softmax_is_noted(watcher: Watcher) -> None:
     probabilities = F.softmax(nn.Linear(4, 3)(torch.randn(5, 4)), dim=1)
-    found = autograd_graph.tensor_of(probabilities, Things()).activation
+    found = autograd_graph.tensor_of(probabilities, ObjectRegistry()).activation
     assert found is not None
     assert found.place.path == __file__
 

@@ -19,7 +19,7 @@ from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from trueloop.doctor.live.nonfinite.forensics import Found
-from trueloop.doctor.live.nonfinite.operation_trace import Tape
+from trueloop.doctor.live.nonfinite.operation_trace import OperationTrace
 from trueloop.doctor.live.objects import autograd_graph
 from trueloop.doctor.live.replay import allowed_ops, bundle
 from trueloop.doctor.live.replay.bundle_format import GENERATORS, TAPE, TENSORS
@@ -52,9 +52,9 @@ def _run(function: Callable[[], None]) -> None:
     function()
 
 
-def record(compute: Callable[..., Any], *inputs: Tensor, gradients: bool = True) -> Tape:
+def record(compute: Callable[..., Any], *inputs: Tensor, gradients: bool = True) -> OperationTrace:
     """What a computation, and its backward, writes on a tape."""
-    tape = Tape(_run.__code__)
+    tape = OperationTrace(_run.__code__)
     module = compute if isinstance(compute, nn.Module) else None
 
     def both() -> None:
@@ -72,7 +72,7 @@ def record(compute: Callable[..., Any], *inputs: Tensor, gradients: bool = True)
     return tape
 
 
-def written(tape: Tape, folder: Path) -> Path:
+def written(tape: OperationTrace, folder: Path) -> Path:
     """The bundle of a tape, of which the first operation is said to have made a NaN."""
     if not any(each.bad for each in tape.operations):
         tape.operations[-1].bad = "NaN"

@@ -15,8 +15,8 @@ from torch import nn
 from trueloop.doctor.live.frames import user_frames
 from trueloop.doctor.live.training import monitor
 from trueloop.doctor.live.training.gradient_spikes import AFTER, GradientSpikes
-from trueloop.doctor.live.training.loss_history import Course, Guess, Sizes
-from trueloop.doctor.live.training.validation_history import Evaluations, Series
+from trueloop.doctor.live.training.loss_history import ConstantBaseline, LossHistory, Sizes
+from trueloop.doctor.live.training.validation_history import Evaluations, EvaluationSeries
 from trueloop.doctor.live.watcher import Watcher
 from trueloop.doctor.model.findings import Finding, Location
 from trueloop.doctor.model.measurements import GradientJump, TrainingCourse, UpdateSizes
@@ -126,7 +126,7 @@ def test_noisy_gradients_stand_out_later() -> None:
 
 
 def overfitted(losses: list[float], training: list[float], stops: bool = False) -> list[Finding]:
-    series, rule = Series(kind="MSELoss", stops=stops), Overfitting()
+    series, rule = EvaluationSeries(kind="MSELoss", stops=stops), Overfitting()
     for number, (loss, trained) in enumerate(zip(losses, training, strict=True), 1):
         assert series.add(100 * number, loss, 4, trained)
         found = series.measured()
@@ -164,7 +164,7 @@ def test_what_is_no_overfitting(losses: list[float], training: list[float], stop
 
 
 def test_evaluations_of_another_length_begin_anew() -> None:
-    series = Series()
+    series = EvaluationSeries()
     for number in range(6):
         series.add(number, 1.0, 10, 1.0)
     series.add(6, 1.0, 20, 1.0)
@@ -237,7 +237,7 @@ def test_a_finding_is_taken_back_where_training_comes_to_life() -> None:
 
 
 def test_the_course_is_that_of_the_first_and_the_latest_losses() -> None:
-    course = Course()
+    course = LossHistory()
     course.add([2.0, 4.0] * 32 + [9.0] * 100)
     means = course.means()
     assert means is not None
@@ -250,14 +250,14 @@ def test_the_course_is_that_of_the_first_and_the_latest_losses() -> None:
 def test_what_guessing_loses() -> None:
     x = torch.randn(4000, 3, generator=torch.Generator().manual_seed(0))
     labels = torch.arange(4000) % 4
-    guess = Guess()
+    guess = ConstantBaseline()
     guess.see("CrossEntropyLoss", {"input": torch.zeros(4000, 4), "target": labels})
     assert guess.loss == pytest.approx(math.log(4))
     for kind, wanted in {"MSELoss": 1.0, "L1Loss": (2 / math.pi) ** 0.5}.items():
-        guess = Guess()
+        guess = ConstantBaseline()
         guess.see(kind, {"input": x, "target": x})
         assert guess.loss == pytest.approx(wanted, rel=0.05)
-    guess = Guess()
+    guess = ConstantBaseline()
     guess.see("BCELoss", {"input": x, "target": (x > 0).float()})
     assert guess.loss == pytest.approx(math.log(2), rel=0.01)
 
@@ -271,7 +271,7 @@ def test_what_guessing_loses() -> None:
     ],
 )
 def test_what_guessing_loses_is_not_always_known(given: dict[str, Any]) -> None:
-    guess = Guess()
+    guess = ConstantBaseline()
     guess.see("CrossEntropyLoss", given)
     assert guess.loss is None
 

@@ -58,7 +58,7 @@ class Watching:
             self._since(self._before, session.so_far())
             return
         if error is not None:
-            session.died(error)
+            session.record_crash(error)
         watched = session.end(cut=kind is not None)
         self.findings, self.updates, self.errors = watched.findings, watched.updates, watched.errors
         if self._show and sys.stderr is not None:

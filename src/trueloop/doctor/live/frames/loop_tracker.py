@@ -17,7 +17,7 @@ from trueloop.doctor.model.things import Loader, Loop, Turn
 
 
 @dataclass(eq=False)
-class Open:
+class RunningLoop:
     """A loop that is running."""
 
     loop: Loop
@@ -30,7 +30,7 @@ class Open:
 
 
 @dataclass
-class Moves:
+class LoopChanges:
     """The loops that an event's place shows: those left, and those entered, in this order."""
 
     left: list[Loop] = field(default_factory=list)
@@ -39,11 +39,11 @@ class Moves:
     """A loop over batches has come around, or a loop was entered or left."""
 
 
-class Turns:
+class ThreadLoops:
     """The loops of one thread of the program."""
 
     def __init__(self) -> None:
-        self.open: list[Open] = []
+        self.open: list[RunningLoop] = []
         self._last: list[Site] = []
         self._seen: set[tuple[str, int, int]] = set()
         """Kinds of events, with where, in the innermost turn."""
@@ -51,9 +51,9 @@ class Turns:
     def now(self) -> tuple[Turn, ...]:
         return tuple([Turn(each.loop, each.index) for each in self.open])
 
-    def move(self, here: list[Site], kind: str) -> Moves:
+    def move(self, here: list[Site], kind: str) -> LoopChanges:
         """Take notice that an event of some kind happens where the program is now."""
-        moves = Moves()
+        moves = LoopChanges()
         level, repeated = self._compare(here, kind)
         if level is not None or repeated:
             self._leave(here, level, repeated, moves)
@@ -65,9 +65,11 @@ class Turns:
         self._last = here
         return moves
 
-    def fetched(self, here: list[Site], iterator: int, loader: Loader) -> tuple[Moves, Loop | None]:
+    def fetched(
+        self, here: list[Site], iterator: int, loader: Loader
+    ) -> tuple[LoopChanges, Loop | None]:
         """A `DataLoader` gives a batch: the loop whose header asks for it takes a turn."""
-        moves = Moves()
+        moves = LoopChanges()
         found = self._header(here)
         if found is None:
             moves = self.move(here, "BatchFetched")
@@ -144,7 +146,9 @@ class Turns:
         again = bool(here) and (kind, here[-1].frame, here[-1].offset) in self._seen
         return None, again
 
-    def _leave(self, here: list[Site], level: int | None, repeated: bool, moves: Moves) -> None:
+    def _leave(
+        self, here: list[Site], level: int | None, repeated: bool, moves: LoopChanges
+    ) -> None:
         """Close the loops that the program has left, and turn the one that has come around."""
         if level is None:
             self._turn(len(self.open), moves)
@@ -157,12 +161,12 @@ class Turns:
         if self._came_around(here, level, closes):
             self._turn(keep, moves)
 
-    def _still(self, each: Open, here: list[Site], level: int) -> bool:
+    def _still(self, each: RunningLoop, here: list[Site], level: int) -> bool:
         if each.depth < level:
             return True
         return each.depth == level and level < len(here) and self._around(each, here[level])
 
-    def _around(self, each: Open, site: Site) -> bool:
+    def _around(self, each: RunningLoop, site: Site) -> bool:
         """A loop of this frame's code is around where it is."""
         same = each.depth < len(self._last) and self._last[each.depth].frame == site.frame
         return same and each.node in source_map.loops_of(site.code, site.line)
@@ -177,18 +181,18 @@ class Turns:
         # The caller is where it was and calls again.
         return mine.code is yours.code and mine.offset <= yours.offset
 
-    def _turn(self, keep: int, moves: Moves) -> None:
+    def _turn(self, keep: int, moves: LoopChanges) -> None:
         if keep and self.open[keep - 1].driver is None:
             self.open[keep - 1].index += 1
             moves.turned = True
 
     # ------------------------------------------------------------------ entering and leaving
 
-    def _close(self, keep: int, moves: Moves) -> None:
+    def _close(self, keep: int, moves: LoopChanges) -> None:
         while len(self.open) > keep:
             moves.left.append(self.open.pop().loop)
 
-    def _enter(self, here: list[Site], moves: Moves) -> None:
+    def _enter(self, here: list[Site], moves: LoopChanges) -> None:
         for depth, place in enumerate(here):
             running = [each.node for each in self.open if each.depth == depth]
             for node in source_map.loops_of(place.code, place.line):
@@ -196,7 +200,7 @@ class Turns:
                     self._begin(node, depth, place, moves)
 
     def _begin(
-        self, node: source_map.LoopNode | CodeType, depth: int, site: Site, moves: Moves
+        self, node: source_map.LoopNode | CodeType, depth: int, site: Site, moves: LoopChanges
     ) -> Loop:
         whole = place_at(site.code, site.offset, site.line)
         if not isinstance(node, CodeType):
@@ -205,7 +209,7 @@ class Turns:
         loop = Loop(
             place=whole, variables=source_map.variables(node), leaves=source_map.leaves(node)
         )
-        self.open.append(Open(loop, node, depth))
+        self.open.append(RunningLoop(loop, node, depth))
         self.open.sort(key=lambda each: each.depth)
         moves.entered.append(loop)
         return loop

@@ -44,7 +44,7 @@ class Shape(NamedTuple):
     """Of its storage, and the storage's bytes."""
 
 
-class Noted(NamedTuple):
+class RecordedCall(NamedTuple):
     """One call: a model (weakly), or a function if there is none."""
 
     module: Any
@@ -58,7 +58,7 @@ class Noted(NamedTuple):
 class CallSpec:
     """The calls of one update."""
 
-    calls: list[Noted]
+    calls: list[RecordedCall]
     whole: bool = False
 
     @property
@@ -92,7 +92,7 @@ class CallSpec:
 
 
 @dataclass
-class Saved:
+class SavedBytes:
     """Bytes that are kept for the backward, each storage once, in the order of the calls."""
 
     parts: list[tuple[str, int]] = field(default_factory=list)
@@ -145,22 +145,22 @@ class Segments(NamedTuple):
     """Of each, as far as they are not saved as it is."""
 
 
-def note_call(call: Call) -> Noted:
+def note_call(call: Call) -> RecordedCall:
     """A call that is kept for later; the exception that brought it here ends the program."""
     args, kwargs = (_map(_light, each) for each in (tuple(call.args), dict(call.kwargs)))
     return _noted(call.function, args, kwargs, call.autocast)
 
 
-def note(function: Any, args: Any, kwargs: Any) -> Noted | None:
+def note(function: Any, args: Any, kwargs: Any) -> RecordedCall | None:
     """A call of a running program; None where something would have to be kept alive for it."""
     if not _is_plain((args, kwargs)):
         return None
     return _noted(function, args, kwargs, calls.autocast_state())
 
 
-def _noted(function: Any, args: Args, kwargs: Kwargs, autocast: Any) -> Noted:
+def _noted(function: Any, args: Args, kwargs: Kwargs, autocast: Any) -> RecordedCall:
     is_module = isinstance(function, nn.Module)
-    return Noted(
+    return RecordedCall(
         weakref.ref(function) if is_module else None,
         None if is_module else function,
         _map(_shaped, args),
@@ -171,7 +171,7 @@ def _noted(function: Any, args: Args, kwargs: Kwargs, autocast: Any) -> Noted:
 
 def saved_by(
     calls: RecentCalls, recipe: CallSpec, samples: int | None = None, *, half: bool = False
-) -> Saved | str:
+) -> SavedBytes | str:
     """Make the calls of an update without data; or why that cannot be done.
 
     Args:
@@ -205,7 +205,7 @@ class _Count:
     def __init__(self, mode: Any, recipe: CallSpec) -> None:
         self.mode = mode
         self.recipe = recipe
-        self.saved = Saved()
+        self.saved = SavedBytes()
         self.known: dict[Any, Any] = {}
         """Storages that are counted, or are not activations; held, so that no new storage gets
         their address."""
@@ -220,7 +220,7 @@ class _Count:
         self.own: Counter[int] = Counter()
         """`id` of a module -> what was saved inside of it, but for those."""
 
-    def run(self, scale: Any, half: bool) -> Saved:
+    def run(self, scale: Any, half: bool) -> SavedBytes:
         for call in self.recipe.calls:
             module = None if call.module is None else call.module()
             if call.module is not None and module is None:
@@ -270,7 +270,7 @@ class _Count:
         return made
 
     def _make(
-        self, module: nn.Module | None, call: Noted, args: Any, kwargs: Any, half: bool
+        self, module: nn.Module | None, call: RecordedCall, args: Any, kwargs: Any, half: bool
     ) -> None:
         device, dtype = call.autocast or ("cpu", torch.bfloat16)
         if half and module is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from trueloop.doctor.live.memory.fake_forward import Saved, Segments
+    from trueloop.doctor.live.memory.fake_forward import SavedBytes, Segments
 
 USABLE = {"cuda": 0.9, "cpu": 0.5}
 """The usable share of each device's memory: allocators do not use the last of it, and main memory
@@ -15,7 +15,7 @@ that is freed stays in pieces (twice the sum was measured with glibc)."""
 
 
 @dataclass(frozen=True)
-class Fit:
+class MemoryOption:
     """One way to need less: `batch size`, `accumulation`, `bf16 autocast`, `recomputation`, or
     `none`, where what does not go by the batch is too much already."""
 
@@ -42,10 +42,10 @@ class Needs:
     batch: int
     samples: int
     """That the batch has."""
-    saved: Saved
-    smaller: Saved | None
+    saved: SavedBytes
+    smaller: SavedBytes | None
     """With half as many samples."""
-    half: Saved | None
+    half: SavedBytes | None
     """Under autocast to bfloat16."""
 
     @property
@@ -89,31 +89,31 @@ class Needs:
         return low
 
 
-def fits(needs: Needs) -> list[Fit]:
+def fits(needs: Needs) -> list[MemoryOption]:
     """The options that would fit, and those that would not, the least change first."""
     if not needs.does_fit(needs.fixed):
-        return [Fit("none", needs.fixed, False, needs.samples)]
-    found: list[Fit] = []
+        return [MemoryOption("none", needs.fixed, False, needs.samples)]
+    found: list[MemoryOption] = []
     if needs.is_by_sample:
         most = needs.largest()
         if 0 < most < needs.samples:
-            found.append(Fit("batch size", needs.all_in(most), True, most))
+            found.append(MemoryOption("batch size", needs.all_in(most), True, most))
             steps = math.ceil(needs.samples / most)
             part = math.ceil(needs.samples / steps)
-            found.append(Fit("accumulation", needs.all_in(part), True, part, steps))
+            found.append(MemoryOption("accumulation", needs.all_in(part), True, part, steps))
     if needs.half is not None and needs.half.total < needs.saved.total:
         total = needs.with_saved(needs.half.total, needs.half.most)
-        found.append(Fit("bf16 autocast", total, needs.does_fit(total), needs.samples))
+        found.append(MemoryOption("bf16 autocast", total, needs.does_fit(total), needs.samples))
     again = recomputed(needs.saved)
     if again is not None:
         segments, saved = again
         total = needs.with_saved(saved, needs.saved.most)
         does = needs.does_fit(total)
-        found.append(Fit("recomputation", total, does, needs.samples, of=segments.name))
+        found.append(MemoryOption("recomputation", total, does, needs.samples, of=segments.name))
     return found
 
 
-def recomputed(saved: Saved) -> tuple[Segments, int] | None:
+def recomputed(saved: SavedBytes) -> tuple[Segments, int] | None:
     """The row of modules that is best computed again in the backward, and what is saved then: the
     inputs of all of them, and what one of them saves while its gradients are computed.
 

@@ -22,8 +22,8 @@ from torch import nn
 from trueloop.device import OUT_OF_MEMORY, is_out_of_memory
 from trueloop.doctor.live.frames import user_frames
 from trueloop.doctor.live.memory import footprint
-from trueloop.doctor.live.memory.fake_forward import CallSpec, Saved, note_call, saved_by
-from trueloop.doctor.live.memory.options import USABLE, Fit, Needs, fits
+from trueloop.doctor.live.memory.fake_forward import CallSpec, SavedBytes, note_call, saved_by
+from trueloop.doctor.live.memory.options import USABLE, MemoryOption, Needs, fits
 from trueloop.doctor.live.memory.recorded_shapes import RecordedShapes
 from trueloop.doctor.live.objects import inspection
 from trueloop.doctor.live.probes import parameter_stats
@@ -76,7 +76,7 @@ class Exhausted:
     """The largest owner: a name, its bytes, and how many modules these are."""
     rest: int = 0
     """The other memory that the process, or the device, used."""
-    fits: list[Fit] = field(default_factory=list)
+    fits: list[MemoryOption] = field(default_factory=list)
     why_not: str = ""
     """Why activations could not be counted."""
 
@@ -186,7 +186,7 @@ class OutOfMemory:
         self._fit(told, recipe, saved)
         return told
 
-    def _fit(self, told: Exhausted, recipe: CallSpec, saved: Saved) -> None:
+    def _fit(self, told: Exhausted, recipe: CallSpec, saved: SavedBytes) -> None:
         if told.samples is None:
             return
         smaller = saved_by(self._calls, recipe, samples=max(1, told.samples // 2))

@@ -14,8 +14,8 @@ from trueloop.doctor.live.frames import source_map
 from trueloop.doctor.live.nonfinite import singular_operations
 from trueloop.doctor.live.nonfinite.operation_trace import (
     Operation,
+    OperationTrace,
     Source,
-    Tape,
     TracedValue,
     kind_of_bad,
 )
@@ -41,7 +41,7 @@ class Found:
 
     def __init__(self, origin: NonFiniteOrigin) -> None:
         self.origin = origin
-        self.tape: Tape | None = None
+        self.tape: OperationTrace | None = None
         self.rng: tuple[Any, ...] | None = None
 
 
@@ -180,7 +180,7 @@ def _batch_size(again: Again) -> int | None:
     return None if first is None or first.dim() == 0 else int(first.shape[0])
 
 
-def _module_of(tape: Tape, began: Operation) -> str:
+def _module_of(tape: OperationTrace, began: Operation) -> str:
     """The module whose backward it is: the one that computed the same line forward."""
     for each in tape.operations:
         if not each.node and each.place is not None and each.place[:2] == (
@@ -190,7 +190,7 @@ def _module_of(tape: Tape, began: Operation) -> str:
     return ""
 
 
-def _detail(tape: Tape, began: Operation) -> str:
+def _detail(tape: OperationTrace, began: Operation) -> str:
     """The property of its arguments that causes it."""
     name = began.name.split(".")[1] if "." in began.name else began.name
     data = [tape.kept(each) for each in began.inputs]

@@ -25,7 +25,7 @@ from trueloop.doctor.live.nonfinite.call_reconstruction import CallReconstructio
 from trueloop.doctor.live.nonfinite.operation_trace import kind_of_bad
 from trueloop.doctor.live.nonfinite.recent_calls import RecentCalls
 from trueloop.doctor.live.objects import autograd_graph, inspection
-from trueloop.doctor.live.objects.registry import Weak
+from trueloop.doctor.live.objects.registry import WeakMap
 from trueloop.doctor.live.probes import parameter_stats
 from trueloop.doctor.live.replay import bundle
 from trueloop.doctor.model.findings import Location
@@ -46,7 +46,7 @@ _TRIES = 4
 
 
 @dataclass
-class Pending:
+class PendingNonFinite:
     """Something that is not finite, before it is known what becomes of it."""
 
     found: Found
@@ -80,7 +80,7 @@ class NonFiniteMonitor:
         """Of the latest gradients that were looked at."""
         self.fetch: tuple[Any, int] | None = None
         """The latest batch: its iterator (weak), and its number there."""
-        self.pending: Pending | None = None
+        self.pending: PendingNonFinite | None = None
         self.recall = CallReconstruction(self.calls)
         self._begun = False
         self._infinite_is_fine = False
@@ -88,7 +88,7 @@ class NonFiniteMonitor:
         self._tries = 0
         self._scaled: Any = None
         self._is_scaled = False
-        self._sentinels = Weak[ParameterRef]()
+        self._sentinels = WeakMap[ParameterRef]()
         self._watched: Any = None
         """The module (weak) whose backward was looked at last."""
         self.sentinel: ParameterRef = _nothing
@@ -168,7 +168,7 @@ class NonFiniteMonitor:
         if self.pending is not None:
             self.hub.guarded(self._stepped, self.pending)
 
-    def _stepped(self, pending: Pending) -> None:
+    def _stepped(self, pending: PendingNonFinite) -> None:
         if get_ident() != self.calls.thread:
             return
         if pending.found.origin.explosion or self._bad_of(pending, gradients=False):
@@ -176,7 +176,7 @@ class NonFiniteMonitor:
         else:
             self._drop(pending)
 
-    def rests(self) -> None:
+    def pause(self) -> None:
         """No sampling from here on: calls are kept unless they can be put together again."""
         recall, calls = self.recall, self.calls
         model = recall.model if recall.is_known else None
@@ -184,7 +184,7 @@ class NonFiniteMonitor:
         if model is not None and not calls.holds:
             self._watched, self.sentinel = ref(model), self._sentinel_of(model)
 
-    def holds_again(self) -> None:
+    def keep_calls(self) -> None:
         """The knowledge about the calls is out of date."""
         if not self.calls.holds:
             self.calls.holds = True
@@ -299,9 +299,9 @@ class NonFiniteMonitor:
         modules = [ref(each.function) for each in self.calls.held if _learns(each.function)]
         turns = self.watcher.track().turns.now()
         update = self.hub.updates + 1
-        self.pending = Pending(found, place, stack, turns, update, modules)
+        self.pending = PendingNonFinite(found, place, stack, turns, update, modules)
 
-    def _bad_of(self, pending: Pending, *, gradients: bool) -> bool:
+    def _bad_of(self, pending: PendingNonFinite, *, gradients: bool) -> bool:
         """Parameters, or their gradients, are not finite now."""
         alive = [
             each for each in (reference() for reference in pending.modules) if each is not None
@@ -322,7 +322,7 @@ class NonFiniteMonitor:
         if not self._bad_of(self.pending, gradients=True):
             self._drop(self.pending)
 
-    def _drop(self, pending: Pending) -> None:
+    def _drop(self, pending: PendingNonFinite) -> None:
         """The program has left the batch out, or nothing came of it."""
         self.pending = None
         self._tries += 1
@@ -336,7 +336,7 @@ class NonFiniteMonitor:
         if self._tries >= _TRIES:
             self._close()
 
-    def _say(self, pending: Pending, outcome: str) -> None:
+    def _say(self, pending: PendingNonFinite, outcome: str) -> None:
         self.pending = None
         self._close()
         folder = self.bundles
@@ -346,7 +346,7 @@ class NonFiniteMonitor:
                 written = bundle.write(folder, pending.found, pending.place, pending.update)
         self._tell(pending, outcome, written)
 
-    def _tell(self, pending: Pending, outcome: str, written: str | None) -> None:
+    def _tell(self, pending: PendingNonFinite, outcome: str, written: str | None) -> None:
         origin = pending.found.origin
         origin.update, origin.outcome = pending.update, outcome
         origin.bundle = written

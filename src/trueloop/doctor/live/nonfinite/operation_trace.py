@@ -94,7 +94,7 @@ def bad_rows(tensor: torch.Tensor) -> tuple[int, ...]:
     return tuple(found) if len(found) < tensor.shape[0] else ()
 
 
-class Tape(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class OperationTrace(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Writes down what is computed while it is entered. Nothing of it changes the result."""
 
     def __init__(self, stop: CodeType) -> None:

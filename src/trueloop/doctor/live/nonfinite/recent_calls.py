@@ -19,7 +19,7 @@ from torch import is_grad_enabled
 from trueloop.doctor.live.frames import user_frames
 from trueloop.doctor.live.hub import no_torch_function
 from trueloop.doctor.live.objects import autograd_graph
-from trueloop.doctor.live.objects.registry import Weak
+from trueloop.doctor.live.objects.registry import WeakMap
 from trueloop.doctor.live.tracing import function_modes, is_abstract
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class RecentCalls:
         self.thread = get_ident()
         self.roots: set[int] = set()
         """`id` of modules that were called from outside of any other."""
-        self.draws = Weak[bool]()
+        self.draws = WeakMap[bool]()
         """Such a module -> a call of it has drawn from the generators."""
         self._any_draws = False
 

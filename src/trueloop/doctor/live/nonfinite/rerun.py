@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from trueloop.doctor.live.nonfinite import recent_calls
-from trueloop.doctor.live.nonfinite.operation_trace import Tape
+from trueloop.doctor.live.nonfinite.operation_trace import OperationTrace
 from trueloop.doctor.live.objects import autograd_graph
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Again(NamedTuple):
     """A call, made again."""
 
     call: Call
-    tape: Tape
+    tape: OperationTrace
     outputs: list[Any]
     """The tensors that it gives."""
     ends: list[int]
@@ -95,7 +95,7 @@ class Rerun:
     """The kept calls of one update, run again one after the other on one trace."""
 
     def __init__(self, *, grad: bool) -> None:
-        self.tape = Tape(call_on.__code__)
+        self.tape = OperationTrace(call_on.__code__)
         self.grad = grad
         self._memo: dict[int, Any] = {}
         self._held: list[Any] = []
@@ -182,7 +182,7 @@ def _alive(value: object) -> Any:
     return found
 
 
-def call_on(tape: Tape, function: Any, args: Args, kwargs: Kwargs) -> Any:
+def call_on(tape: OperationTrace, function: Any, args: Args, kwargs: Kwargs) -> Any:
     """The frame from which on lines are the program's own."""
     with tape:
         return function(*args, **kwargs)
@@ -236,7 +236,7 @@ def drop_hooks(module: nn.Module) -> None:
                 del hooks[key]
 
 
-def _follow(root: nn.Module, tape: Tape) -> None:
+def _follow(root: nn.Module, tape: OperationTrace) -> None:
     """Hooks on the copy show which of its modules computes; those of the program are skipped."""
     for name, module in root.named_modules():
         drop_hooks(module)

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import torch
 
 from trueloop.doctor.live.objects import inspection
-from trueloop.doctor.live.objects.registry import Things
+from trueloop.doctor.live.objects.registry import ObjectRegistry
 from trueloop.doctor.model.things import NOWHERE, Activation, Criterion, Model, Tensor
 
 NOTE = "trueloop"
@@ -85,7 +85,7 @@ def note(tensor: torch.Tensor, thing: Tensor) -> None:
         node.metadata[NOTE] = thing
 
 
-def history(tensor: torch.Tensor, things: Things, *, through: bool = False) -> GraphHistory:
+def history(tensor: torch.Tensor, things: ObjectRegistry, *, through: bool = False) -> GraphHistory:
     """Walk the graph of a tensor from its end; `through` notes too, down to all leaves."""
     found = GraphHistory()
     end = node_of(tensor)
@@ -129,7 +129,7 @@ def _take(noted: Tensor, found: GraphHistory) -> None:
     found.divided = found.divided or bool(noted.divided)
 
 
-def _leaf(variable: torch.Tensor, things: Things, found: GraphHistory) -> None:
+def _leaf(variable: torch.Tensor, things: ObjectRegistry, found: GraphHistory) -> None:
     owners = [each() for each in things.owners.get(variable) or ()]
     owner = next((each for each in owners if each is not None), None)
     if owner is None:
@@ -139,7 +139,7 @@ def _leaf(variable: torch.Tensor, things: Things, found: GraphHistory) -> None:
         found.models.add(things.model(owner))
 
 
-def tensor_of(tensor: torch.Tensor, things: Things) -> Tensor:
+def tensor_of(tensor: torch.Tensor, things: ObjectRegistry) -> Tensor:
     """The thing for a tensor, with its history."""
     known = things.tensors.get(tensor)
     if known is not None and known.version == version(tensor):

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from trueloop.doctor.live.frames import user_frames
-from trueloop.doctor.live.objects.registry import Weak
+from trueloop.doctor.live.objects.registry import WeakMap
 from trueloop.doctor.model.findings import Location
 
 _DEEP = 12
@@ -34,12 +34,12 @@ class Registrations:
     """Kept for parameters and modules by identity, as long as they live."""
 
     def __init__(self) -> None:
-        self.parameters = Weak[Registration]()
-        self.modules = Weak[Registration]()
+        self.parameters = WeakMap[Registration]()
+        self.modules = WeakMap[Registration]()
         """Of modules that replaced other modules."""
-        self.displaced = Weak[weakref.ref[nn.Module]]()
+        self.displaced = WeakMap[weakref.ref[nn.Module]]()
         """Modules whose place was taken."""
-        self.loaded = Weak[bool]()
+        self.loaded = WeakMap[bool]()
         """Modules whose weights were read, copied or unpickled."""
 
     def parameter(

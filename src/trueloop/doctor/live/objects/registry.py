@@ -42,7 +42,7 @@ Value = TypeVar("Value")
 Made = TypeVar("Made", bound=Thing)
 
 
-class Weak(Generic[Value]):
+class WeakMap(Generic[Value]):
     """Object -> what is known of it, by identity, as long as the object lives."""
 
     def __init__(self) -> None:
@@ -71,25 +71,25 @@ class Weak(Generic[Value]):
                 yield key, value
 
 
-class Things:
+class ObjectRegistry:
     """The registry: one thing for each object, made when it is first met."""
 
     def __init__(self) -> None:
-        self.modules = Weak[Model]()
+        self.modules = WeakMap[Model]()
         """Module -> Model."""
-        self.objects = Weak[Any]()
+        self.objects = WeakMap[Any]()
         """Optimizers, schedules, scalers, loaders, data sets -> things."""
-        self.tensors = Weak[Tensor]()
+        self.tensors = WeakMap[Tensor]()
         """Tensor -> Tensor."""
-        self.states = Weak[StateDict | Checkpoint]()
+        self.states = WeakMap[StateDict | Checkpoint]()
         """Tensor of a state dict or of a file -> StateDict, Checkpoint."""
-        self.parents = Weak[list[weakref.ref[nn.Module]]]()
+        self.parents = WeakMap[list[weakref.ref[nn.Module]]]()
         """Module -> weak references to the modules that contain it."""
-        self.owners = Weak[list[weakref.ref[nn.Module]]]()
+        self.owners = WeakMap[list[weakref.ref[nn.Module]]]()
         """Parameter -> weak references to the modules that contain it."""
-        self.asked = Weak[dict[int, list[Any]]]()
+        self.asked = WeakMap[dict[int, list[Any]]]()
         """Iterator of a loader -> the samples of the batches that it has asked for."""
-        self.loaders = Weak[weakref.ref[DataLoader[Any]]]()
+        self.loaders = WeakMap[weakref.ref[DataLoader[Any]]]()
         """Iterator of a loader -> the loader."""
         self.optimizers: list[weakref.ref[torch.optim.Optimizer]] = []
 

@@ -24,7 +24,7 @@ from trueloop.doctor.model.known_values import DictValue, Sequence, Value
 from trueloop.doctor.model.things import Checkpoint, Loop, StateDict
 
 if TYPE_CHECKING:
-    from trueloop.doctor.live.objects.registry import Things
+    from trueloop.doctor.live.objects.registry import ObjectRegistry
 
 IN_MEMORY = "<memory>"
 """The file of what is written to or read from the program's own memory."""
@@ -35,10 +35,10 @@ _FILES = 16
 _COUNTS = re.compile(r"epoch|step|iter|start|round", re.I)
 
 
-class States:
+class StateDictFacts:
     """The facts about state dicts and files' contents."""
 
-    def __init__(self, things: Things) -> None:
+    def __init__(self, things: ObjectRegistry) -> None:
         self._things = things
         self._files: list[Checkpoint] = []
 

@@ -14,7 +14,7 @@ from torch.nn.modules import module as registration
 
 from trueloop.doctor.live.frames import source_map
 from trueloop.doctor.live.objects import autograd_graph
-from trueloop.doctor.live.objects.registry import Things
+from trueloop.doctor.live.objects.registry import ObjectRegistry
 from trueloop.doctor.model.events import ModelForward, ModeSet, ZeroGrad
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import MODE_DEPENDENT_LAYERS, Model, Tensor
@@ -162,7 +162,7 @@ def _output(
     trained: bool,
     inputs: tuple[Tensor, ...],
     serial: int,
-    things: Things,
+    things: ObjectRegistry,
 ) -> Tensor:
     """The thing for what a module gave, noted on its graph."""
     inner = autograd_graph.tensor_of(tensor, things)

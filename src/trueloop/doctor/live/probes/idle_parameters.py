@@ -13,7 +13,7 @@ import torch
 
 from trueloop.doctor.live.objects import inspection
 from trueloop.doctor.live.objects.manual_edits import gradient_state
-from trueloop.doctor.live.objects.registry import Weak
+from trueloop.doctor.live.objects.registry import WeakMap
 from trueloop.doctor.live.probes import parameter_stats
 from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.model.events import Event
@@ -52,7 +52,7 @@ class ParameterRecord:
 class IdleParameters(Probe):
     def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
-        self.records = Weak[ParameterRecord]()
+        self.records = WeakMap[ParameterRecord]()
         self._before: list[tuple[Any, Any]] = []
         self._received: set[int] = set()
 

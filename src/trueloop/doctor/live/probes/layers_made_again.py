@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from trueloop.doctor.live.objects import inspection
-from trueloop.doctor.live.objects.registry import Weak
+from trueloop.doctor.live.objects.registry import WeakMap
 from trueloop.doctor.live.probes import parameter_stats
 from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.model.events import Event
@@ -29,7 +29,7 @@ class LayersMadeAgain(Probe):
 
     def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
-        self._known: Weak[bool] = Weak()
+        self._known: WeakMap[bool] = WeakMap()
         self._fresh: list[tuple[weakref.ref[torch.Tensor], Location, str]] = []
         self._updates: dict[Location, set[int]] = {}
 

@@ -38,23 +38,23 @@ _EXPLAINS = 0.5
 _SEARCHES = 6
 
 
-class Sample(NamedTuple):
+class SizeSample(NamedTuple):
     update: int
     size: int
 
 
-class Curve:
+class SizeCurve:
     """Sizes over updates. Samples are ten percent apart, so that a long run has few."""
 
     def __init__(self) -> None:
-        self.samples: list[Sample] = []
+        self.samples: list[SizeSample] = []
 
     def add(self, update: int, size: int) -> None:
         if self.samples:
             first, last = self.samples[0], self.samples[-1]
             if size < last.size - max(footprint.MIB, (last.size - first.size) // 4):
                 self.samples.clear()  # it was let go of: what grows from here on is something new
-        self.samples.append(Sample(update, size))
+        self.samples.append(SizeSample(update, size))
 
     @property
     def grown(self) -> int:
@@ -81,7 +81,7 @@ class Curve:
         return len(slopes) >= _STRETCHES and all(low * pace < each < high * pace for each in slopes)
 
 
-def _apart(samples: list[Sample]) -> list[Sample]:
+def _apart(samples: list[SizeSample]) -> list[SizeSample]:
     """Samples a good part of the whole apart, the last one among them."""
     apart = (samples[-1].update - samples[0].update) / 16
     kept = [samples[-1]]
@@ -96,7 +96,7 @@ class Growth(Probe):
 
     def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
-        self._curves = (Curve(), Curve())
+        self._curves = (SizeCurve(), SizeCurve())
         """Of main memory, and of the device."""
         self._next = _WARM_UP
         self._searches = _SEARCHES
@@ -143,7 +143,7 @@ class Growth(Probe):
                 return
 
     def _say(
-        self, holder: TensorOwner, where: int, update: int, curve: Curve, place: Location
+        self, holder: TensorOwner, where: int, update: int, curve: SizeCurve, place: Location
     ) -> None:
         growth = MemoryGrowth(
             place=place, holder=holder.spelled, kind=holder.kind, count=holder.tensors,

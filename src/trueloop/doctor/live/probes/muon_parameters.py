@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from trueloop.doctor.live.objects import inspection
-from trueloop.doctor.live.objects.registry import Weak
+from trueloop.doctor.live.objects.registry import WeakMap
 from trueloop.doctor.live.probes import parameter_stats
 from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.model.events import Event
@@ -31,7 +31,7 @@ class MuonParameters(Probe):
 
     def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
-        self._seen = Weak[bool]()
+        self._seen = WeakMap[bool]()
 
     def after_step(self, optimizer: Optimizer, event: Event, frame: FrameType) -> None:
         muon = getattr(torch.optim, "Muon", None)

@@ -31,7 +31,7 @@ _SAME = 1e-6
 
 
 @dataclass(eq=False)
-class Row:
+class ConstantOutputs:
     """Updates in a row in which all samples got the same output."""
 
     count: int = 0
@@ -44,7 +44,7 @@ class Predictions(Probe):
     def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
         self._forwards: OrderedDict[int, tuple[Event, list[Any]]] = OrderedDict()
-        self._rows: dict[Model, Row] = {}
+        self._rows: dict[Model, ConstantOutputs] = {}
         self._updates = 0
 
     def after_forward(self, module: nn.Module, given: Any, output: object, event: Event) -> None:
@@ -73,12 +73,14 @@ class Predictions(Probe):
         if known is None or parameter_stats.capturing():
             return
         forward, inputs = known
-        row = self._rows.setdefault(forward.model, Row())  # type: ignore[attr-defined]
+        row = self._rows.setdefault(forward.model, ConstantOutputs())  # type: ignore[attr-defined]
         if row.varies or row.update == self._updates:
             return
         self._judge(row, (output, target), inputs, forward)
 
-    def _judge(self, row: Row, given: tuple[Any, Any], inputs: list[Any], forward: Event) -> None:
+    def _judge(
+        self, row: ConstantOutputs, given: tuple[Any, Any], inputs: list[Any], forward: Event
+    ) -> None:
         same = _is_constant(given[0])
         if same is None:
             return
@@ -96,7 +98,7 @@ class Predictions(Probe):
             row.told = forward.place
             self._say(row, forward, varies=False)
 
-    def _say(self, row: Row, forward: Any, *, varies: bool) -> None:
+    def _say(self, row: ConstantOutputs, forward: Any, *, varies: bool) -> None:
         spread = PredictionSpread(
             model=forward.model, varies=varies, updates=row.count, spelled=forward.spelled
         ).at(forward)

@@ -16,7 +16,7 @@ from torch import nn
 
 from trueloop.doctor.live.frames import user_frames
 from trueloop.doctor.live.objects import inspection
-from trueloop.doctor.live.objects.registry import Weak
+from trueloop.doctor.live.objects.registry import WeakMap
 from trueloop.doctor.live.probes import parameter_stats, replica_digests
 from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.live.probes.replica_digests import ReplicaDigest
@@ -84,8 +84,8 @@ class Replicas(Probe):
 
     def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
-        self._wrappers = Weak[ReplicaRecord]()
-        self._optimizers = Weak[ReplicaRecord]()
+        self._wrappers = WeakMap[ReplicaRecord]()
+        self._optimizers = WeakMap[ReplicaRecord]()
         self._waiting: list[Waiting] = []
         self._whole = True
         """All updates were looked at until now."""
@@ -123,7 +123,7 @@ class Replicas(Probe):
         self._whole = False
         self._backwards = 0
 
-    def _record(self, known: Weak[ReplicaRecord], key: Any, kind: str) -> ReplicaRecord:
+    def _record(self, known: WeakMap[ReplicaRecord], key: Any, kind: str) -> ReplicaRecord:
         record = known.get(key)
         if record is None:
             record = ReplicaRecord(f"{kind} {len(known)}")

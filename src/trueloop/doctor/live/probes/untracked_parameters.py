@@ -13,7 +13,7 @@ import torch
 from trueloop.doctor.live.frames import user_frames
 from trueloop.doctor.live.objects import inspection
 from trueloop.doctor.live.objects.manual_edits import gradient_state
-from trueloop.doctor.live.objects.registry import Weak
+from trueloop.doctor.live.objects.registry import WeakMap
 from trueloop.doctor.live.probes import class_source, parameter_stats
 from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.model.events import Event
@@ -62,11 +62,11 @@ class UntrackedParameters(Probe):
 
     def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
-        self.strays = Weak[UntrackedParameter]()
-        self.ever = Weak[bool]()
+        self.strays = WeakMap[UntrackedParameter]()
+        self.ever = WeakMap[bool]()
         """Parameters that an optimizer has, or has had."""
-        self.hidden = Weak[Hidden]()
-        self._met = Weak[bool]()
+        self.hidden = WeakMap[Hidden]()
+        self._met = WeakMap[bool]()
         self._before: list[tuple[Any, Any]] = []
         self._received: list[Any] = []
 

@@ -68,7 +68,7 @@ class Order:
     bundles: str
 
 
-class Child:
+class ChildWatch:
     """The watching of one process that the program started."""
 
     def __init__(self, order: Order) -> None:
@@ -112,7 +112,7 @@ class Child:
         import multiprocessing
 
         name = multiprocessing.current_process().name
-        part = report_exchange.Part(name, self._session.rank, ended, watched)
+        part = report_exchange.ProcessReport(name, self._session.rank, ended, watched)
         path = os.path.join(self._order.folder, self._file)
         try:
             with open(f"{path}.new", "w", encoding="utf-8") as file:
@@ -181,7 +181,7 @@ class ChildProcesses:
             return
         self._order = replace(self._order, folder=folder)
 
-    def parts(self) -> list[report_exchange.Part]:
+    def parts(self) -> list[report_exchange.ProcessReport]:
         """The reports of the processes that were started, and of those that they started."""
         if not os.path.isdir(self._order.folder):  # none was started
             return []
@@ -233,16 +233,16 @@ class ChildProcesses:
         return _bootstrap
 
 
-_children: list[Child] = []
+_children: list[ChildWatch] = []
 
 
-def _here() -> Child | None:
+def _here() -> ChildWatch | None:
     return next((child for child in _children if child.is_here), None)
 
 
-def _begun(order: Order) -> Child | None:
+def _begun(order: Order) -> ChildWatch | None:
     try:
-        child = Child(order)
+        child = ChildWatch(order)
         child.begin()
     except Exception:
         if os.environ.get("TRUELOOP_WATCH_DEBUG"):

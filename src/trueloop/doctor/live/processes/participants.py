@@ -99,11 +99,11 @@ class Participants:
         self._reports = meeting.reports_here(failed=failed)
         return report_exchange.together(part, meeting.others()) if self._reports else None
 
-    def _part(self, watched: Watched, *, ended: bool) -> report_exchange.Part:
+    def _part(self, watched: Watched, *, ended: bool) -> report_exchange.ProcessReport:
         rank = self._session.rank
         if rank is None and self._meeting is not None:
             rank = self._meeting.rank
-        return report_exchange.Part("the main process", rank, ended, watched)
+        return report_exchange.ProcessReport("the main process", rank, ended, watched)
 
     def _met(self) -> RankReports | None:
         if not self._has_met and "torch" in sys.modules:

@@ -61,7 +61,7 @@ class RankReports:
         restart = given.get("TORCHELASTIC_RESTART_COUNT", "0")
         return cls(rank, count, PrefixStore(f"trueloop/watch/{restart}", store))
 
-    def leave(self, part: report_exchange.Part) -> None:
+    def leave(self, part: report_exchange.ProcessReport) -> None:
         """Let the other ranks have what was found here."""
         with suppress(*_LOST):
             self._store.set(f"part/{self.rank}", report_exchange.as_text(part))
@@ -96,7 +96,7 @@ class RankReports:
     def _all_ended(self) -> bool:
         return all(self._store.check([f"ended/{rank}"]) for rank in range(self.count))
 
-    def others(self) -> list[report_exchange.Part]:
+    def others(self) -> list[report_exchange.ProcessReport]:
         """The reports of the other ranks."""
         found = []
         for rank in range(self.count):

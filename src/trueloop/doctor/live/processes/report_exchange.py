@@ -21,7 +21,7 @@ _Key = tuple[object, ...]
 
 
 @dataclass
-class Part:
+class ProcessReport:
     """One process, and what was found in it."""
 
     name: str
@@ -45,7 +45,7 @@ class Part:
 # ---------------------------------------------------------------------- as text
 
 
-def as_text(part: Part) -> str:
+def as_text(part: ProcessReport) -> str:
     """One line of JSON, which `read` takes."""
     watched = part.watched
     return json.dumps(
@@ -94,7 +94,7 @@ def _finding_object(finding: Finding) -> dict[str, Any]:
     }
 
 
-def read(text: str) -> Part:
+def read(text: str) -> ProcessReport:
     """The part that `as_text` wrote."""
     told = json.loads(text)
     watched = Watched([], [], 0, shown=told["shown"], documents=AsRun())
@@ -107,7 +107,7 @@ def read(text: str) -> Part:
     watched.processes, watched.unheard = told["processes"], told["unheard"]
     watched.speed = None if told["speed"] is None else Speed(**told["speed"])
     watched.memory = None if told["memory"] is None else _memory(told["memory"])
-    return Part(told["name"], told["rank"], told["ended"], watched)
+    return ProcessReport(told["name"], told["rank"], told["ended"], watched)
 
 
 def _finding(told: dict[str, Any]) -> Finding:
@@ -117,7 +117,7 @@ def _finding(told: dict[str, Any]) -> Finding:
 
 def _memory(told: dict[str, Any]) -> Exhausted:
     # Imported late: they import torch.
-    from trueloop.doctor.live.memory.options import Fit
+    from trueloop.doctor.live.memory.options import MemoryOption
     from trueloop.doctor.live.memory.out_of_memory import Exhausted
 
     return Exhausted(
@@ -126,7 +126,7 @@ def _memory(told: dict[str, Any]) -> Exhausted:
             "place": Location(*told["place"]),
             "modules": [tuple(each) for each in told["modules"]],
             "optimizers": tuple(told["optimizers"]),
-            "fits": [Fit(**each) for each in told["fits"]],
+            "fits": [MemoryOption(**each) for each in told["fits"]],
         }
     )
 
@@ -134,7 +134,7 @@ def _memory(told: dict[str, Any]) -> Exhausted:
 # ---------------------------------------------------------------------- as one report
 
 
-def together(own: Part, others: Iterable[Part]) -> Watched:
+def together(own: ProcessReport, others: Iterable[ProcessReport]) -> Watched:
     """One report of several processes, the first of which is this one. A fault that several of
     them have is reported once, and says where it was seen if others that train do not have it."""
     others = sorted(others, key=lambda part: (part.rank is None, part.rank or 0, part.name))
@@ -167,8 +167,8 @@ def together(own: Part, others: Iterable[Part]) -> Watched:
     return told
 
 
-def _by_place(parts: list[Part]) -> dict[_Key, list[tuple[Part, Finding]]]:
-    found: dict[_Key, list[tuple[Part, Finding]]] = {}
+def _by_place(parts: list[ProcessReport]) -> dict[_Key, list[tuple[ProcessReport, Finding]]]:
+    found: dict[_Key, list[tuple[ProcessReport, Finding]]] = {}
     for part in parts:
         for finding in part.watched.findings:
             key = (finding.code, *finding.place[:3])
@@ -176,7 +176,7 @@ def _by_place(parts: list[Part]) -> dict[_Key, list[tuple[Part, Finding]]]:
     return found
 
 
-def _one(where: list[tuple[Part, Finding]], training: list[Part]) -> Finding:
+def _one(where: list[tuple[ProcessReport, Finding]], training: list[ProcessReport]) -> Finding:
     """One finding in place of the same of several processes."""
     finding = where[0][1]
     labels = [part.label for part, _ in where]

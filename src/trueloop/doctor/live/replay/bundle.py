@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from trueloop.doctor.live.nonfinite import recent_calls
-from trueloop.doctor.live.nonfinite.operation_trace import Operation, Tape, kind_of_bad
+from trueloop.doctor.live.nonfinite.operation_trace import Operation, OperationTrace, kind_of_bad
 from trueloop.doctor.live.replay import allowed_ops, bundle_format
 from trueloop.doctor.live.replay.allowed_ops import shown
 from trueloop.doctor.live.replay.bundle_format import GENERATORS, MOST_TAPE, TAPE, TENSORS, VERSION
@@ -80,7 +80,7 @@ def write(folder: str, found: Found, place: Location, update: int) -> str | None
     return path
 
 
-def _fill(path: str, written: str, tape: Tape, found: Found) -> None:
+def _fill(path: str, written: str, tape: OperationTrace, found: Found) -> None:
     from safetensors import SafetensorError
     from safetensors.torch import save_file
 

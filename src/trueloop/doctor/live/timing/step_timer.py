@@ -25,7 +25,15 @@ from trueloop.doctor.live.frames import user_frames
 from trueloop.doctor.live.hub import dispatch_modes, no_torch_dispatch, no_torch_function
 from trueloop.doctor.live.timing import cpu_demand, sample_collation
 from trueloop.doctor.live.timing.fused_optimizers import could_be_fused, ratio_of_fused
-from trueloop.doctor.live.timing.step_timing import ENOUGH, OWN, PARTS, Fetches, Speed, Tally, Unit
+from trueloop.doctor.live.timing.step_timing import (
+    ENOUGH,
+    OWN,
+    PARTS,
+    Fetches,
+    Speed,
+    StepInterval,
+    TimeTotals,
+)
 from trueloop.doctor.live.timing.tensor_reads import TensorReads
 from trueloop.doctor.live.timing.worker_startup import WorkerStartup
 from trueloop.doctor.model.things import Loader, Optimizer
@@ -88,10 +96,10 @@ class StepTimer:
         self.evaluation = 0.0
         self.device = "cpu"
         self.backwards = 0
-        self.unit: Unit | None = None
+        self.unit: StepInterval | None = None
         self.models: list[Any] = []
         """Weak references to what was called from outside of any module."""
-        self._clean, self._looked = Tally(), Tally()
+        self._clean, self._looked = TimeTotals(), TimeTotals()
         self._open = ["rest"]
         self._last = 0.0
         self.thread = 0
@@ -102,7 +110,7 @@ class StepTimer:
         self.reads = TensorReads(self)
         self._seen_workers = (0, 0.0, 0.0)
         """Iterator (`id`), what its workers had asked for then, and when."""
-        self._unread: deque[Unit] = deque(maxlen=64)
+        self._unread: deque[StepInterval] = deque(maxlen=64)
         """On a GPU: units whose events may not have come to pass."""
         self.evaluated: tuple[Any, float] | None = None
         """The modules that were switched to `eval()`, and when. Once training continues it is
@@ -224,7 +232,7 @@ class StepTimer:
                 self._broke(error)
 
     def _fetched(
-        self, iterator: _BaseDataLoaderIter, unit: Unit | None, before: float, busy: float
+        self, iterator: _BaseDataLoaderIter, unit: StepInterval | None, before: float, busy: float
     ) -> None:
         """An iterator has given a batch, in a unit that had spent `before` on data."""
         busy = self._demand(None) - busy
@@ -276,7 +284,7 @@ class StepTimer:
                 self._mark(unit, part)
         self._last = now
 
-    def _mark(self, unit: Unit, part: str) -> None:
+    def _mark(self, unit: StepInterval, part: str) -> None:
         try:
             if torch.cuda.is_current_stream_capturing():
                 self._lose()  # what is recorded into a graph is not run now
@@ -376,7 +384,7 @@ class StepTimer:
         if self.on and (self._wanted <= 0 or self._tries <= 0 or self.hub.multithreaded):
             self._end_burst()
         elif self.on and self._reference is not None and self._reference() is optimizer:
-            self.unit = Unit(self.hub.updates)
+            self.unit = StepInterval(self.hub.updates)
             self.reads.fresh()
             self._stamp("rest")
             self.unit.seconds["rest"] = 0.0
@@ -420,7 +428,7 @@ class StepTimer:
         if self._wanted <= 0:
             self._try_fused()
 
-    def _is_long(self, looked: Tally) -> bool:
+    def _is_long(self, looked: TimeTotals) -> bool:
         """These units are so long that the watcher's looks do not show in them."""
         return looked.seconds >= _LOOKED * looked.units
 
@@ -467,7 +475,7 @@ class StepTimer:
         return clean.updates > 0 and clean.seconds < _SHORT * clean.updates
 
     @property
-    def tally(self) -> Tally:
+    def tally(self) -> TimeTotals:
         """Of units that nobody looked at, unless there are too few, and others do."""
         clean, looked = self._clean, self._looked
         is_fit = looked.units > clean.units and self._is_long(looked)

@@ -82,7 +82,7 @@ class Calls:
     """Of copies to the device."""
 
 
-class Unit:
+class StepInterval:
     """From one step of an optimizer to its next."""
 
     __slots__ = (
@@ -107,7 +107,7 @@ class Unit:
         return sum(self.seconds[part] for part in PARTS)
 
 
-class Tally:
+class TimeTotals:
     """Sums over units."""
 
     def __init__(self) -> None:
@@ -131,7 +131,7 @@ class Tally:
     def seconds(self) -> float:
         return sum(self.parts.values())
 
-    def add(self, unit: Unit) -> None:
+    def add(self, unit: StepInterval) -> None:
         self.units += 1
         self.updates += unit.updates
         for part in PARTS:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from trueloop.doctor.live.frames import user_frames
 from trueloop.doctor.live.objects import inspection
-from trueloop.doctor.live.objects.registry import Weak
+from trueloop.doctor.live.objects.registry import WeakMap
 from trueloop.doctor.model.things import Loader
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class WorkerStartup:
         self.fresh = False
         """Read by the seam: a first batch is to come."""
         self.found: dict[Loader, Passes] = {}
-        self._going = Weak[LoaderPass | None]()
+        self._going = WeakMap[LoaderPass | None]()
         """Iterator -> Pass."""
 
     def begins(

@@ -32,7 +32,7 @@ class LossMeans(NamedTuple):
     """Standard error of their difference."""
 
 
-class Course:
+class LossHistory:
     """Losses of the first updates and of the latest ones."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ def _variance(values: list[float]) -> float:
     return sum((each - middle) ** 2 for each in values) / (len(values) - 1)
 
 
-class Guess:
+class ConstantBaseline:
     """The loss of the best constant prediction, by the targets that were seen."""
 
     def __init__(self) -> None:

@@ -1,8 +1,7 @@
 """Does training get anywhere? The losses, the gradients and the updates of a run, put together.
 
-The loss is asked at each backward and a small gradient at each update, on the CPU; on an
-accelerator only while somebody looks. What the numbers mean (which losses are a measure of
-progress at all, and which evaluations are of the same model) is learnt while somebody looks.
+Each backward's loss and a small gradient of each update are read on the CPU; on an accelerator only
+in sampled updates. These also show which losses measure progress, and of which model.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import torch
 
 from trueloop.doctor.live.frames import user_frames
 from trueloop.doctor.live.objects import autograd_graph, inspection as kinds
-from trueloop.doctor.live.objects.registry import Weak
+from trueloop.doctor.live.objects.registry import WeakMap
 from trueloop.doctor.live.probes import parameter_stats
 from trueloop.doctor.live.probes.call_sites import near, path
 from trueloop.doctor.live.probes.probe import Probe
@@ -27,12 +26,12 @@ from trueloop.doctor.live.training.update_history import (
     LOOKED,
     SUPERVISED,
     TOGETHER,
-    Aside,
-    Cycle,
-    Stream,
+    UntrainedForward,
+    UpdateHistory,
+    UpdateObservations,
     until_next_stand,
 )
-from trueloop.doctor.live.training.validation_history import Series
+from trueloop.doctor.live.training.validation_history import EvaluationSeries
 from trueloop.doctor.model.events import Backward, Event, Loss, ModelForward
 from trueloop.doctor.model.measurements import TrainingCourse
 from trueloop.doctor.model.things import Model, Tensor
@@ -61,8 +60,8 @@ class TrainingMonitor(Probe):
         super().__init__(watcher)
         self.hub, self._nonfinite = hub, nonfinite
         hub.follows_training = not codes.isdisjoint(CODES)
-        self.stream: Stream | None = None
-        self._known, self._cycle = Weak[Stream](), Cycle()
+        self.stream: UpdateHistory | None = None
+        self._known, self._cycle = WeakMap[UpdateHistory](), UpdateObservations()
         self._total, self._count = 0.0, 0
         self._began = False
         """A backward has been run since the last step."""
@@ -122,7 +121,7 @@ class TrainingMonitor(Probe):
         self._site = site
         health = self._nonfinite
         if not health.calls.holds and not health.recall.is_at(frame):
-            health.holds_again()  # a different loop from the sampled one
+            health.keep_calls()  # a different loop from the sampled one
 
     def _read(self, tensors: object) -> float | None:
         """The loss that a backward begins at; None where it cannot be read without waiting."""
@@ -179,30 +178,30 @@ class TrainingMonitor(Probe):
         if len(stream.losses) >= TOGETHER or len(stream.squares) >= TOGETHER:
             stream.settle()
 
-    def _ask_gradients(self, stream: Stream, optimizer: Optimizer, frame: FrameType) -> None:
+    def _ask_gradients(self, stream: UpdateHistory, optimizer: Optimizer, frame: FrameType) -> None:
         with self.hub.lock:
             if not self.hub.multithreaded:
                 stream.settle()
-                self._look_at_gradients(stream, optimizer, frame)
+                self._observe(stream, optimizer, frame)
 
-    def _switch(self, optimizer: Optimizer) -> Stream:
+    def _switch(self, optimizer: Optimizer) -> UpdateHistory:
         """Another optimizer steps than the time before."""
         last = self.stream
         known = self._known.get(optimizer)
         if known is None:
-            known = Stream(weakref.ref(optimizer), odd=type(optimizer).__name__ in _SEARCHES)
+            known = UpdateHistory(weakref.ref(optimizer), odd=type(optimizer).__name__ in _SEARCHES)
             self._known.put(optimizer, known)
             if last is not None:
                 self._end_of(last)
         elif last is not None:
             last.mixed = known.mixed = True
-        self._nonfinite.holds_again()  # perhaps a different model
+        self._nonfinite.keep_calls()  # perhaps a different model
         self.stream = known
         return known
 
     # ------------------------------------------------------------------ gradients
 
-    def _look_at_gradients(self, stream: Stream, optimizer: Optimizer, frame: FrameType) -> None:
+    def _observe(self, stream: UpdateHistory, optimizer: Optimizer, frame: FrameType) -> None:
         square = self._square(stream, optimizer)
         if square is None:
             return
@@ -226,7 +225,7 @@ class TrainingMonitor(Probe):
         else:
             stream.jumps.usual([square])
 
-    def _square(self, stream: Stream, optimizer: Optimizer) -> float | None:
+    def _square(self, stream: UpdateHistory, optimizer: Optimizer) -> float | None:
         """Of the norm of a small gradient; None where it cannot be read without waiting."""
         if stream.small is None:
             stream.small = parameter_stats.small_of(optimizer)
@@ -239,7 +238,7 @@ class TrainingMonitor(Probe):
         plain = gradient.detach()
         return float(torch.dot(plain, plain).item())
 
-    def _tell_jump(self, stream: Stream, jump: GradientSpike) -> None:
+    def _tell_jump(self, stream: UpdateHistory, jump: GradientSpike) -> None:
         optimizer = stream.optimizer()
         if optimizer is None or not stream.is_supervised or stream.doubtful:
             return
@@ -250,7 +249,7 @@ class TrainingMonitor(Probe):
             found.optimizer = self._thing(stream)
             self.watcher.measure(found.at(event))
 
-    def _thing(self, stream: Stream) -> Any:
+    def _thing(self, stream: UpdateHistory) -> Any:
         optimizer = stream.optimizer()
         return None if optimizer is None else self.watcher.things.objects.get(optimizer)
 
@@ -294,14 +293,16 @@ class TrainingMonitor(Probe):
         if judged is not None and series is not None and stream.looked >= LOOKED:
             self._note(stream, series, kind, *judged)
 
-    def _note(self, stream: Stream, series: Series, kind: str, model: Model, event: Loss) -> None:
+    def _note(
+        self, stream: UpdateHistory, series: EvaluationSeries, kind: str, model: Model, event: Loss
+    ) -> None:
         """The facts about a loss without a graph, in sampled updates."""
         known = any(model.shares_parameters(each) for each in stream.models)
         series.qualifies = known and kind in stream.kinds
         series.where = Event(place=event.place, stack=event.stack, turns=event.turns)
         series.stops = any(t.loop.leaves and t.loop in stream.loops for t in event.turns)
 
-    def _evaluated(self, stream: Stream) -> None:
+    def _evaluated(self, stream: UpdateHistory) -> None:
         """Training continues after evaluations."""
         stream.settle()
         evaluations = stream.evaluations
@@ -320,7 +321,7 @@ class TrainingMonitor(Probe):
         if self.stream is not None and not self.hub.cut:
             self._end_of(self.stream)
 
-    def _end_of(self, stream: Stream) -> None:
+    def _end_of(self, stream: UpdateHistory) -> None:
         stream.settle()
         followed = stream.jumps.end()
         if followed is not None:
@@ -331,7 +332,7 @@ class TrainingMonitor(Probe):
     # ------------------------------------------------------------------ called in sampled updates
 
     def unwatched(self) -> None:
-        self._cycle = Cycle(whole=False)
+        self._cycle = UpdateObservations(whole=False)
         self._judged = None
         if self.stream is not None:
             self.stream.sizes.forget()
@@ -344,7 +345,7 @@ class TrainingMonitor(Probe):
             self._cycle.forwards.add(event.serial)
             return
         outputs = [weakref.ref(each) for each in autograd_graph.tensors_in(output)]
-        self._cycle.asides.append(Aside(event, outputs, inside))
+        self._cycle.asides.append(UntrainedForward(event, outputs, inside))
         if len(self._cycle.asides) > _ASIDES:  # those of the training turn are few
             self._cycle.asides.pop(0)
 
@@ -352,7 +353,7 @@ class TrainingMonitor(Probe):
         """Without an optimizer a cycle has no end."""
         cycle = self._cycle
         if len(cycle.forwards) + len(cycle.losses) + len(cycle.criteria) > _LONGEST:
-            self._cycle = Cycle(whole=False)
+            self._cycle = UpdateObservations(whole=False)
 
     def lost(self, given: dict[str, Any], output: torch.Tensor, event: Event) -> None:
         assert isinstance(event, Loss)
@@ -376,8 +377,7 @@ class TrainingMonitor(Probe):
             self._judged = (aside.event.model, event)
 
     def _learn(self, event: Loss, given: dict[str, Any], output: torch.Tensor) -> None:
-        """Of a loss that is trained on, or may be: what guessing would lose, and how predictions
-        differ."""
+        """Of a loss that is trained on: what a constant would lose, and how predictions differ."""
         self._keep_small()
         from_data = isinstance(event.target, Tensor) and event.target.loader is not None
         value = output.detach().item()
@@ -408,7 +408,7 @@ class TrainingMonitor(Probe):
             stream.sizes.before(optimizer)
 
     def after_step(self, optimizer: Optimizer, event: Event, frame: FrameType) -> None:
-        cycle, self._cycle = self._cycle, Cycle()
+        cycle, self._cycle = self._cycle, UpdateObservations()
         stream = self.stream
         if stream is None or stream.optimizer() is not optimizer or parameter_stats.capturing():
             return
@@ -419,7 +419,7 @@ class TrainingMonitor(Probe):
         if stream.updates >= stream.asked and stream.is_supervised:
             self._ask(stream, event)
 
-    def _check(self, stream: Stream, cycle: Cycle, event: Event) -> None:
+    def _check(self, stream: UpdateHistory, cycle: UpdateObservations, event: Event) -> None:
         """Is what was seen of this update what supervised training looks like?"""
         losses = [each for each in cycle.losses if each is not None]
         criteria = [criterion for each in losses for criterion in each.criteria]
@@ -448,7 +448,7 @@ class TrainingMonitor(Probe):
             stream.level += sum(each[0] for each in known) / len(known)
             stream.trained += self._total / self._count
 
-    def _ask(self, stream: Stream, event: Event) -> None:
+    def _ask(self, stream: UpdateHistory, event: Event) -> None:
         """Say how far training has come; the rules judge."""
         stream.settle()
         stream.asked = int(stream.updates * 1.5)
@@ -475,7 +475,7 @@ def _rate(optimizer: Optimizer) -> float | None:
     return rates.pop() if len(rates) == 1 else None
 
 
-def _shares(aside: Aside, source: Any) -> bool:
+def _shares(aside: UntrainedForward, source: Any) -> bool:
     """A tensor is what a forward gave, or a view of it."""
     if not kinds.is_tensor(source):
         return False

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trueloop.doctor.live.training.gradient_spikes import GradientSpike, GradientSpikes
-from trueloop.doctor.live.training.loss_history import Course, Guess, Sizes
+from trueloop.doctor.live.training.loss_history import ConstantBaseline, LossHistory, Sizes
 from trueloop.doctor.live.training.validation_history import Evaluations
 from trueloop.doctor.model.events import ModelForward
 from trueloop.doctor.model.things import Criterion, Loop, Model, Tensor
@@ -34,7 +34,7 @@ def until_next_stand(updates: int) -> int:
 
 
 @dataclass(eq=False)
-class Aside:
+class UntrainedForward:
     """A forward that nothing is trained by."""
 
     event: ModelForward
@@ -45,7 +45,7 @@ class Aside:
 
 
 @dataclass(eq=False)
-class Cycle:
+class UpdateObservations:
     """The observations from one update to the next, in sampled updates."""
 
     whole: bool = True
@@ -56,13 +56,13 @@ class Cycle:
     """They are what a loss function gave, perhaps scaled."""
     forwards: set[int] = field(default_factory=set)
     """Serial numbers of those with a graph."""
-    asides: list[Aside] = field(default_factory=list)
+    asides: list[UntrainedForward] = field(default_factory=list)
     criteria: dict[Criterion, tuple[float, bool]] = field(default_factory=dict)
     """Calls of loss functions: the value, and whether the target is part of a loader's batch."""
 
 
 @dataclass(eq=False)
-class Stream:
+class UpdateHistory:
     """The updates of one optimizer."""
 
     optimizer: Any
@@ -86,8 +86,8 @@ class Stream:
     """Of its backward."""
     small: Any = None
     """A weak reference to a parameter whose gradient is followed."""
-    course: Course = field(default_factory=Course)
-    guess: Guess = field(default_factory=Guess)
+    course: LossHistory = field(default_factory=LossHistory)
+    guess: ConstantBaseline = field(default_factory=ConstantBaseline)
     sizes: Sizes = field(default_factory=Sizes)
     jumps: GradientSpikes = field(default_factory=GradientSpikes)
     evaluations: Evaluations = field(default_factory=Evaluations)

@@ -27,7 +27,7 @@ class Evaluation(NamedTuple):
 
 
 @dataclass(eq=False)
-class Series:
+class EvaluationSeries:
     """The evaluations of one place."""
 
     qualifies: bool | None = None
@@ -101,7 +101,7 @@ def _noise(values: list[float]) -> float:
 
 
 @dataclass
-class Pass:
+class OpenEvaluation:
     """An evaluation that has not ended."""
 
     kind: str
@@ -115,9 +115,9 @@ class Evaluations:
     """Of the model that one optimizer trains."""
 
     def __init__(self) -> None:
-        self.series: dict[Any, Series] = {}
-        self.open: dict[Any, Pass] = {}
-        self._waiting: deque[tuple[Any, int, Pass, float | None]] = deque(maxlen=64)
+        self.series: dict[Any, EvaluationSeries] = {}
+        self.open: dict[Any, OpenEvaluation] = {}
+        self._waiting: deque[tuple[Any, int, OpenEvaluation, float | None]] = deque(maxlen=64)
         self._trained = 0.0
         self._count = 0
 
@@ -127,21 +127,21 @@ class Evaluations:
             self._trained += loss
         self._count += len(losses)
 
-    def at(self, key: Any) -> Series | None:
+    def at(self, key: Any) -> EvaluationSeries | None:
         """The series of a place; None where there are too many places."""
         found = self.series.get(key)
         if found is None and len(self.series) < _MOST:
-            found = self.series[key] = Series()
+            found = self.series[key] = EvaluationSeries()
         return found
 
-    def lost(self, key: Any, kind: str, value: float, weight: int) -> Series | None:
+    def lost(self, key: Any, kind: str, value: float, weight: int) -> EvaluationSeries | None:
         """The mean loss of a batch of some weight; the series that it belongs to."""
         series = self.at(key)
         if series is None:
             return None
         found = self.open.get(key)
         if found is None:
-            found = self.open[key] = Pass(kind)
+            found = self.open[key] = OpenEvaluation(kind)
         found.total = found.total + value * weight
         found.weight += weight
         found.calls += 1
@@ -155,7 +155,7 @@ class Evaluations:
             self._waiting.append((key, update, each, training))
         self.open = {}
 
-    def settle(self) -> list[Series]:
+    def settle(self) -> list[EvaluationSeries]:
         """Read what has been summed up; the series that have grown."""
         grown = []
         while self._waiting:
