@@ -1,4 +1,4 @@
-"""The measured training: a step and its feed, taken update by update, for as long as one likes."""
+"""The measured training: a step and its feed, run for any number of updates."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ class StepRepeated(StepRule):
             return not step.conditional
         if backward.windows:
             return loop.kind == "batches"
-        # Live: the backward is under a condition, and a loop over a loader is no line search.
+        # Live: the backward is under a condition, and a loop over a loader is not a line search.
         self._again += loop.loader is not None and not loop.simulated
         return self._again > 2
 
