@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from trueloop.doctor.live.hub import Args, Kwargs
 
 LIMIT = 2 * 2**30
-"""The most bytes of values that are kept: beyond it the trace is no longer complete."""
+"""The most bytes of values that are kept: beyond it the trace is incomplete."""
 
 
 class Source(NamedTuple):

@@ -55,7 +55,7 @@ class GradientSpike:
 
     def measured(self, weights: float) -> GradientJump | None:
         """The change of the losses, and the norm of the parameters, which now is `weights`; None if
-        they are no longer numbers, or too few of them."""
+        a loss is not finite, or if there are too few."""
         before = self.losses[:-_NEAR]
         known = all(map(math.isfinite, [*self.losses, *self.after]))
         if len(before) < 24 or not self.after or not known:
