@@ -318,6 +318,26 @@ class AttributeSet(Event):
     """How the file writes `torch.nn`: `nn`; empty if it does not import it."""
     read: bool | None = None
     """A method of its class, other than `__init__`, reads the attribute (only of containers)."""
+    trailing_comma: bool = False
+    """The value is a tuple only because a comma ends it."""
+
+
+@dataclass(eq=False, kw_only=True)
+class HookSet(Event):
+    """Calls of a module run a hook from now on, which a direct call of `forward` skips (in
+    source)."""
+
+    model: Model | None
+    """None: any module."""
+    by: str
+    """The function that set it: `register_forward_hook`, `fully_shard`, `weight_norm`, ..."""
+
+
+@dataclass(eq=False, kw_only=True)
+class HookRemoved(Event):
+    """A hook's handle was removed (in source)."""
+
+    model: Model | None
 
 
 @dataclass(eq=False, kw_only=True)

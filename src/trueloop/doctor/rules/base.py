@@ -30,6 +30,9 @@ class Rule:
     symptom_of: ClassVar[tuple[str, ...]] = ()
     """Prefixes of codes: next to an error or warning of one of these rules this rule is not
     reported, because it finds their consequence."""
+    hygiene: ClassVar[bool] = False
+    """It finds what costs time, memory or safety, and not what makes a training wrong: source that
+    is a test is not reported for it."""
     timeline: Timeline
     """The events so far, shared by all rules of a runner."""
 

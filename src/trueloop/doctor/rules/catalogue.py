@@ -94,7 +94,7 @@ ENTRIES = (
     Entry("TL506", "accumulation-tail-lost", "warning", "SL"),
     Entry("TL507", "trains-in-half", "warning", "L"),
     Entry("TL508", "zero-grad-inside-accumulation", "error", "SL"),
-    Entry("TL509", "autocast-around-backward", "warning", "SL"),
+    Entry("TL509", "autocast-around-backward", "advice", "SL"),
     Entry("TL511", "pairs-of-micro-batches", "advice", "L"),
     # Schedules
     Entry("TL601", "scheduler-before-optimizer", "warning", "SL"),

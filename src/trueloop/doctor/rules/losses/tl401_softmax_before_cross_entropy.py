@@ -9,7 +9,8 @@ same, and this is advice.
 ## Why it breaks training
 
 `CrossEntropyLoss` applies `log_softmax` itself. Probabilities are in [0, 1], so their softmax is
-almost flat: with ten classes even a perfect prediction has a loss of 1.46, and gradients are small.
+almost flat: with ten classes even a perfect prediction has a loss of 1.46 (with two classes, 0.31),
+and gradients are small. The outputs of a sigmoid are in [0, 1] too.
 Nothing raises; the model learns slowly and stops early. Accuracy suffers less than the loss, so the
 fault is easily missed.
 
@@ -90,10 +91,11 @@ class SoftmaxBeforeCrossEntropy(Rule):
             self.report(
                 event.place,
                 f"`{loss}` gets probabilities, from {PROBABILITIES[activation.kind]}, but"
-                " it applies log_softmax itself. The softmax of a softmax is nearly flat:"
-                " the loss cannot approach zero, and gradients are small.",
+                f" it applies log_softmax itself. The softmax of {PROBABILITIES[activation.kind]}"
+                " is nearly flat: the loss cannot approach zero, and gradients are small.",
                 related=[(activation.place, f"applies {PROBABILITIES[activation.kind]}")],
-                fix=("Pass the logits, and apply the softmax only where you need probabilities."),
+                fix=f"Pass the logits, and apply the {activation.kind} only where you need"
+                " probabilities.",
             )
         elif activation.kind == "log_softmax" and activation.dim in (1, -1):
             self.report(

@@ -44,13 +44,34 @@ are accepted.
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Loss
+from trueloop.doctor.model.events import Backward, Ended, Loss, OptimizerStep
+from trueloop.doctor.model.things import Criterion, Optimizer
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.activations import NO_LOGARITHMS, activation_of
+from trueloop.doctor.rules.shared.evidence import ignores_gradient_scale
 
 
 class KlDivMisused(Rule):
     code = "TL405"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.averaged: list[Loss] = []
+        self.beside: set[Criterion] = set()
+        """Criteria that are one term of a loss among others."""
+        self.whole: set[Criterion] = set()
+        self.optimizers: set[Optimizer] = set()
+
+    def on_backward(self, event: Backward) -> None:
+        criteria = event.loss.criteria if event.loss is not None else frozenset()
+        (self.whole if len(criteria) == 1 else self.beside).update(criteria)
+
+    def on_optimizer_step(self, event: OptimizerStep) -> None:
+        self.optimizers.add(event.optimizer)
+
+    def on_ended(self, event: Ended) -> None:
+        for loss in self.averaged:
+            self._report_mean(loss)
 
     def on_loss(self, event: Loss) -> None:
         criterion = event.criterion
@@ -75,14 +96,21 @@ class KlDivMisused(Rule):
                 fix="Pass log_target=True.",
             )
         elif criterion.reduction == "mean" and criterion.reduction_written:
-            self.report(
-                event.place,
-                f'`{name}` reduces with "mean", which divides by the number of classes as'
-                " well as by the batch size: the loss is too small by a factor of the"
-                " number of classes.",
-                related=[(criterion.made, "created here")] if criterion.made != event.place else [],
-                fix='Use reduction="batchmean".',
-            )
+            self.averaged.append(event)
+
+    def _report_mean(self, event: Loss) -> None:
+        criterion = event.criterion
+        alone = criterion in self.whole and criterion not in self.beside
+        divided = bool(self.optimizers) and all(map(ignores_gradient_scale, self.optimizers))
+        self.report(
+            event.place,
+            f'`{criterion.name or criterion.kind}` reduces with "mean", which divides by the'
+            " number of classes as well as by the batch size: the loss is too small by a factor"
+            " of the number of classes.",
+            related=[(criterion.made, "created here")] if criterion.made != event.place else [],
+            fix='Use reduction="batchmean".',
+            severity="advice" if alone and divided else None,
+        )
 
 
 def _log_target(event: Loss) -> bool | None:

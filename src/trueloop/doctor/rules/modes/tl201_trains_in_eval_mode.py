@@ -226,7 +226,7 @@ class TrainsInEvalMode(Rule):
             f"`{name}` trains in eval mode after the validation at line"
             f" {evaluation.place.line}: dropout is off, and batch norm does not update its"
             " running statistics.",
-            fix=f"Call `{name}.train()` before the loop over the training batches.",
+            fix=f"Call `{name}.train()` {_where_to_wake(forward, sleep, evaluation)}.",
             related=[(sleep.cause.place, "turns eval mode on; nothing turns it off again")],
             remedies=self._remedy(forward, sleep),
         )
@@ -271,6 +271,23 @@ class TrainsInEvalMode(Rule):
         if not here or not one or name.partition(".")[0] in loop.variables:
             return []
         return [Insert(f"{name}.train()", loop.place, "before")]
+
+
+def _where_to_wake(forward: ModelForward, sleep: Sleep, evaluation: ModelForward) -> str:
+    """The place of a `train()` that is missing: one before the training loop does not help where
+    the validation runs inside that loop."""
+    loops = [turn.loop for turn in forward.turns]
+    around = [turn.loop for turn in sleep.cause.turns]
+    if forward.turn is not None and forward.turn.loop in around:
+        return (
+            f"after the validation at line {evaluation.place.line}: it runs inside the training"
+            " loop, so a `train()` before that loop is undone"
+        )
+    if forward.turn is not None and len(loops) > 1:
+        return "before the loop over the training batches, in every epoch"
+    if forward.turn is not None:
+        return "before the loop over the training batches"
+    return "at the beginning of every epoch"
 
 
 def _from_the_second_on(sleep: Sleep, forward: ModelForward) -> bool:

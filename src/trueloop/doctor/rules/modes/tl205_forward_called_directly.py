@@ -2,26 +2,30 @@
 
 ## What it does
 
-Finds calls of a module's `forward` method from outside of any module.
+Finds calls of a module's `forward` method from outside of any module. Where the program has set a
+hook that such a call skips, this is a warning; otherwise it is advice.
 
 ## Why it breaks training
 
-`model(x)` runs the hooks and then `forward`; `model.forward(x)` runs only `forward`. Libraries rely
-on hooks: `fully_shard` (FSDP2) gathers the parameters and prepares gradient averaging, older
-spectral and weight norms recompute the weight, pruning applies its masks, `module.compile()` calls
-the compiled code. Without any of these both calls do the same today, and a hook that is added later
-is silently skipped. `DistributedDataParallel`, `DataParallel`, `FullyShardedDataParallel` and
-`torch.compile(model)` work in their own `forward`, which is not skipped: there it is advice.
+`model(x)` runs the hooks and then `forward`; `model.forward(x)` runs only `forward`. Hooks are what
+the program registers itself with `register_forward_hook`; the older `weight_norm` and
+`spectral_norm` compute the weight again in one, pruning applies its mask in one, `fully_shard`
+(FSDP2) gathers the parameters in one, and `module.compile()` puts the compiled code in their place.
+Without any of these both calls do the same today, and a hook that is added later is silently
+skipped. `DistributedDataParallel`, `DataParallel`, `FullyShardedDataParallel` and
+`torch.compile(model)` work in their own `forward`, which is not skipped.
 
 ## Wrong
 
 ```python
+model.register_forward_hook(count_calls)
 outputs = model.forward(inputs)
 ```
 
 ## Right
 
 ```python
+model.register_forward_hook(count_calls)
 outputs = model(inputs)
 ```
 
@@ -35,41 +39,63 @@ outputs = model(inputs)
 ## How it is detected
 
 The call is written `<something>.forward(...)`, and it is certainly a module: the program creates
-it, calls `train()` or `eval()` on it, or sets its parameters or device, and trains it. Not
-reported: calls in a method of a module (`super().forward(x)`, `self.encoder.forward(x)`), a
+it, calls `train()` or `eval()` on it, or sets its parameters or device, and trains it. A warning
+needs a hook on that very module, or on all modules, which is set before the call and not removed.
+Not reported: calls in a method of a module (`super().forward(x)`, `self.encoder.forward(x)`), a
 `forward` of a different class that delegates, hooks, objects with a `forward` that are not modules,
 and functions that wrap and replace a `forward`.
 """
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Backward, Ended, Made, ModelForward, ModeSet, Moved, Used
-from trueloop.doctor.model.findings import Replace
+from trueloop.doctor.model.events import (
+    Backward,
+    Ended,
+    HookRemoved,
+    HookSet,
+    Made,
+    ModelForward,
+    ModeSet,
+    Moved,
+)
+from trueloop.doctor.model.findings import Location, Replace
 from trueloop.doctor.model.things import Model, Optimizer
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.passes import Forwards
 
-_IN_FORWARD = ("ddp", "dp", "fsdp", "compile")
-"""Wrappers that do their work in their own `forward`."""
+_SKIPPED = {
+    "fully_shard": "the hooks of `fully_shard`, which gather the parameters and average gradients",
+    "compile": "the compiled code: the module runs as if it had not been compiled",
+    "weight_norm": "the hook of `weight_norm`, which computes the weight",
+    "spectral_norm": "the hook of `spectral_norm`, which computes the weight",
+    "register_forward_hook": "the forward hook that is registered on it",
+    "register_forward_pre_hook": "the hook before its forward that is registered on it",
+}
+_OF_ALL = "the hook that is registered for all modules"
+_PRUNING = "the hook that applies the pruning mask"
 
 
 class ForwardCalledDirectly(Rule):
     code = "TL205"
+    hygiene = True
 
     def __init__(self) -> None:
         super().__init__()
         self.modules: set[Model] = set()
         """Used as only a module is."""
-        self.calls: list[ModelForward] = []
+        self.calls: list[tuple[ModelForward, HookSet | None]] = []
+        """With the hook that each skips."""
         self.forwards = Forwards()
         self.trained: set[Model] = set()
         self.switched: set[Model] = set()
         """Put into a mode: nothing but a module has one."""
-        self.sharded: set[Model] = set()
+        self.hooks: dict[Model | None, HookSet] = {}
 
-    def on_used(self, event: Used) -> None:
-        if event.what.endswith(".fully_shard") and isinstance(event.subject, Model):
-            self.sharded.add(event.subject)
+    def on_hook_set(self, event: HookSet) -> None:
+        self.hooks[event.model] = event
+
+    def on_hook_removed(self, event: HookRemoved) -> None:
+        self.hooks.pop(event.model, None)
 
     def on_mode_set(self, event: ModeSet) -> None:
         self.switched.add(event.model)
@@ -85,31 +111,37 @@ class ForwardCalledDirectly(Rule):
         self.forwards.add(event)
         within = event.place.function
         if event.direct and "hook" not in within and not within.endswith(".forward"):
-            self.calls.append(event)
+            self.calls.append((event, self.hooks.get(event.model, self.hooks.get(None))))
 
     def on_backward(self, event: Backward) -> None:
         used = self.forwards.through(event)
         self.trained.update(self.forwards.by_serial[serial].model for serial in used)
 
     def on_ended(self, event: Ended) -> None:
-        for call in self.calls:
+        # Calls that a hook misses come first: of one line, only one finding is kept.
+        for call, hook in sorted(self.calls, key=lambda each: each[1] is None):
             used = call.model in self.modules and call.model in self.trained
             if call.model.known or used or call.model in self.switched:
-                self._report(call)
+                self._report(call, hook)
 
-    def _report(self, call: ModelForward) -> None:
+    def _report(self, call: ModelForward, hook: HookSet | None) -> None:
         name = call.spelled or call.model.name
         shown = f"`{name}.forward(...)`" if name else "`forward(...)`"
-        if call.model in self.sharded:
-            skips = "and `fully_shard` needs them to gather parameters and average gradients."
-        elif call.model.wrapper in _IN_FORWARD:
-            skips = "but not the wrapper, which works in its own `forward`."
+        related: list[tuple[Location, str]] = []
+        if hook is not None:
+            skipped = _PRUNING if hook.model is not None else _OF_ALL
+            message = f"{shown} skips {_SKIPPED.get(hook.by, skipped)}."
+            related = [(hook.place, "sets the hook")]
         else:
-            skips = "which FSDP, pruning, weight norm and `module.compile()` rely on."
+            message = (
+                f"{shown} runs `forward` without the module's hooks. None is set here, so both"
+                " calls do the same; one that is added later would be skipped."
+            )
         self.report(
             call.place,
-            f"{shown} skips the module's hooks, {skips}",
-            severity="advice" if call.model.wrapper in _IN_FORWARD else None,
+            message,
+            severity=None if hook is not None else "advice",
             fix=f"Call the module itself: `{name or 'model'}(...)`.",
+            related=related,
             remedies=[Replace(call.callee, name)] if call.spelled and call.callee.line else [],
         )

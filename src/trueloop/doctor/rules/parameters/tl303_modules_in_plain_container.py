@@ -35,7 +35,8 @@ self.layers = nn.ModuleList([nn.Linear(dim, dim) for _ in range(depth)])
 ## How it is detected
 
 The container is an attribute of a user-defined module and is used in a method other than
-`__init__`; the layers have parameters, are created while the module is created, and never become
+`__init__` (`self.layer = nn.Linear(4, 4),` is a tuple, too: by its comma); the layers have
+parameters, are created while the module is created, and never become
 part of a module. Not reported: layers that are registered otherwise (`setattr`, `add_module`,
 `nn.Sequential(*layers)`), are frozen, or are passed to an optimizer by hand; modules that define
 their own `parameters()`; and modules that come from outside (a teacher hidden on purpose).
@@ -108,6 +109,9 @@ class ModulesInPlainContainer(Rule):
             model = each.model
             if model.attributes.get(each.attribute) is not each.value or model.names_parameters:
                 continue
+            if each.trailing_comma:
+                # Calling the tuple fails: what happens to the layer after that does not count.
+                self.opaque.difference_update(layers_in(each.value))
             hidden = [layer for layer in layers_in(each.value) if self._is_hidden(model, layer)]
             if hidden and all(self._is_hidden(model, layer) for layer in _trained(each.value)):
                 self._report(each, hidden[0])
@@ -134,6 +138,15 @@ class ModulesInPlainContainer(Rule):
     def _report(self, event: AttributeSet, layer: Model) -> None:
         how = "ModuleDict" if isinstance(event.value, DictValue) else "ModuleList"
         kind = event.value.kind if isinstance(event.value, Sequence) else "dict"
+        if event.trailing_comma:
+            self.report(
+                event.place,
+                f"The comma at the end makes `{event.attribute}` a tuple with one layer in it: the"
+                " layer is not registered, so it is not trained, and calling"
+                f" `self.{event.attribute}(...)` raises `TypeError`.",
+                fix="Remove the comma.",
+            )
+            return
         self.report(
             event.place,
             f"`{event.attribute}` is a plain {kind}, so its layers are not registered:"

@@ -7,10 +7,10 @@ Finds `optimizer.step()` after `scaler.scale(loss).backward()`, instead of `scal
 ## Why it breaks training
 
 `scaler.step` divides the gradients by the scale, and skips the update if a gradient has overflowed.
-Without it SGD moves 65536 times too far, and the loss is NaN at once; Adam divides the factor out
-and seems to work until the first overflow writes NaN into the weights. Gradients after `unscale_`
-have the right size, but an overflow, which loss scaling produces now and then, still destroys the
-weights.
+Without it SGD moves 65536 times too far, and the loss is NaN at once. Adam divides the factor out:
+its updates keep their size, but `eps` and a weight decay that is added to the gradient lose their
+meaning, and the first overflow writes NaN into the weights. Gradients after `unscale_` have the
+right size, but an overflow, which loss scaling produces now and then, still destroys the weights.
 
 ## Wrong
 
@@ -55,7 +55,8 @@ from trueloop.doctor.model.events import (
     Unscale,
 )
 from trueloop.doctor.model.findings import Insert, Remedy, Replace
-from trueloop.doctor.model.things import Scaler
+from trueloop.doctor.model.things import Optimizer, Scaler
+from trueloop.doctor.rules.shared.evidence import ignores_gradient_scale
 from trueloop.doctor.rules.shared.step_order import (
     StepRule,
     disjoint,
@@ -63,6 +64,8 @@ from trueloop.doctor.rules.shared.step_order import (
     named,
     scaling,
 )
+
+_OVERFLOW = "overflowed gradients go straight into the weights"
 
 
 class StepBypassesScaler(StepRule):
@@ -109,11 +112,7 @@ class StepBypassesScaler(StepRule):
         name = named(step.optimizer, step.spelled)
         scaler = backward.loss.scaled_by if backward.loss is not None else None
         called = scaler.name if scaler is not None and scaler.name else "scaler"
-        harm = (
-            "overflowed gradients go straight into the weights"
-            if unscaled
-            else "the update is too large by the loss scale, and overflows are not skipped"
-        )
+        harm = _OVERFLOW if unscaled else _harm(step.optimizer)
         self.report(
             step.place,
             f"The loss is scaled, but {name} steps without the scaler: {harm}.",
@@ -133,3 +132,20 @@ class StepBypassesScaler(StepRule):
         if scaler not in self.updated:
             remedies.append(Insert(f"{scaler.name}.update()", step.place, "after"))
         return remedies
+
+
+def _harm(optimizer: Optimizer) -> str:
+    """The effect of the loss scale on this optimizer's update."""
+    kind = optimizer.kind.rpartition(".")[2]
+    if ignores_gradient_scale(optimizer):
+        return (
+            f"`{kind}` divides the scale out, so updates keep their size, but overflows are not"
+            " skipped: the first one writes NaN into the weights. `eps`, and weight decay that"
+            " is added to the gradient, lose their meaning"
+        )
+    if kind == "SGD":
+        return (
+            "with SGD the update is as many times too large as the scale (65536 at first), and"
+            " overflows are not skipped"
+        )
+    return "the gradients are too large by the loss scale, and overflows are not skipped"

@@ -62,6 +62,7 @@ from trueloop.doctor.rules.shared.step_order import (
     micro,
     named,
 )
+from trueloop.doctor.rules.shared.symbolic import spelled
 
 
 class AccumulationNotAveraged(StepRule):
@@ -77,7 +78,7 @@ class AccumulationNotAveraged(StepRule):
     def _size(self, step: OptimizerStep) -> str:
         """Of the window that the step closes, as it is written or counted; empty without one."""
         if step.windows:
-            return next((str(w.size) for w in step.windows if w.size), "N").strip("()")
+            return next((spelled(w.size) for w in step.windows if w.size), "N")
         return str(self.every(step) or "")
 
     def _summed(self, step: OptimizerStep, window: list[Event]) -> Backward | None:

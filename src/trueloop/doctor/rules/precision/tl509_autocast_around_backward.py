@@ -6,11 +6,12 @@ Finds a `backward()`, or an optimizer's `step()`, inside an enabled `torch.autoc
 
 ## Why it breaks training
 
+It usually does not: in what was measured the gradients come out the same, and this is advice.
 Autocast chooses a dtype for each operation of the *forward* pass; backward operations use the dtype
-of their forward operation. Inside the block they are cast a second time where autograd calls
-operations itself (custom functions, gradient penalties, recomputation in checkpointing), and
-parameter updates made of several tensor operations may be rounded to half precision. Usually
-nothing is visible; sometimes the loss stalls or gradients become NaN in mixed precision only.
+of their forward operation. Inside the block only what the backward pass computes by calling
+operations itself may be cast a second time (custom functions, gradient penalties, recomputation in
+checkpointing), and parameter updates made of several tensor operations may be rounded. Torch
+advises against it.
 
 ## Wrong
 
@@ -72,16 +73,17 @@ class AutocastAroundBackward(StepRule):
     def _report_backward(self, backward: Backward) -> None:
         self.report(
             backward.place,
-            "`backward()` runs inside the autocast block. Autocast is for the forward"
-            " pass and the loss; it may cast operations of the backward pass a second"
-            " time.",
+            "`backward()` runs inside the autocast block, which torch advises against:"
+            " autocast is for the forward pass and the loss. The gradients are usually the"
+            " same; custom functions and recomputation may be cast a second time.",
             fix="End the block before `backward()`.",
         )
 
     def _report_step(self, step: OptimizerStep) -> None:
         self.report(
             step.place,
-            f"{named(step.optimizer, step.spelled)} steps inside the autocast block."
-            " Autocast is for the forward pass and the loss; it may round the update.",
+            f"{named(step.optimizer, step.spelled)} steps inside the autocast block, which"
+            " torch advises against: autocast is for the forward pass and the loss. An update"
+            " that is written by hand may be rounded.",
             fix="End the block before the step.",
         )

@@ -8,7 +8,16 @@ from collections.abc import Iterator
 from trueloop.doctor.model.events import Backward, Event, Seeded, Used
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.known_values import Unknown, Value, contents
-from trueloop.doctor.model.things import Checkpoint, Dataset, Loader, Loop, Model, StateDict, Thing
+from trueloop.doctor.model.things import (
+    Checkpoint,
+    Dataset,
+    Loader,
+    Loop,
+    Model,
+    Optimizer,
+    StateDict,
+    Thing,
+)
 from trueloop.doctor.model.vocabulary import RANK_GUARD
 
 _SEEDER = re.compile(r"seed|determin|reproduc|random", re.I)
@@ -97,6 +106,16 @@ def draws_weights(model: Model) -> bool:
         member.kind.startswith("torch.nn.") and _WITH_PARAMETERS.search(member.kind)
         for member in model.family()
     )
+
+
+_DIVIDES_BY_SIZE = re.compile(
+    r"(\w*Adam\w*|NAdam|RMSprop|Adagrad|Adadelta|Rprop|Lion|Muon|Adafactor)(8bit)?$", re.I
+)
+
+
+def ignores_gradient_scale(optimizer: Optimizer) -> bool:
+    """Its updates do not grow with the gradients: it divides their size out."""
+    return bool(_DIVIDES_BY_SIZE.match(optimizer.kind.rpartition(".")[2]))
 
 
 def state_dicts_in(value: Value | None, depth: int = 4) -> list[StateDict]:

@@ -16,6 +16,8 @@ Sum = dict[tuple[str, ...], float]
 """A sum of products: sorted factors -> their number. `{(): 3}` is three."""
 
 _NUMBER = re.compile(r"-?\d+(\.\d*)?([eE][-+]?\d+)?")
+_MARK = re.compile(r"<[\d.]+>(\[[^\]]*\])*\.")
+"""An object that is known only by its line, before the name of its attribute."""
 _SIGNS = ("+", "-", "*", "//", "/", "%", "**", "@")
 _BATCHES = re.compile(
     r"len\(.*(load|dl\b|batch|iter|data|train)|steps_per_epoch|(num|n)_batches", re.IGNORECASE
@@ -119,6 +121,13 @@ def text_of(quantity: Sum) -> str:
     """The same text for the same quantity."""
     parts = sorted((factors, count) for factors, count in quantity.items())
     return " + ".join("*".join((f"{count:g}", *factors)) for factors, count in parts) or "0"
+
+
+def spelled(size: Size) -> str:
+    """A quantity as the program writes it: without the reader's marks for where a value is from.
+    `N` where that leaves nothing to read."""
+    text = _MARK.sub("", str(size)).strip("()")
+    return "N" if not text or "<" in text else text
 
 
 def number(quantity: Sum | None) -> float | None:

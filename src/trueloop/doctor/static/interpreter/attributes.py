@@ -230,15 +230,24 @@ def _write_to_model(m: Interpreter, owner: Model, name: str, value: object, node
 
 
 def _tell(m: Interpreter, owner: Model, name: str, value: object, node: ast.AST) -> None:
-    what, spelled, used = NOWHERE, "", None
+    what, spelled, used, comma = NOWHERE, "", None, False
     if isinstance(value, (Sequence, DictValue)):
         what = m.place(m.assigned) if m.assigned is not None else NOWHERE
+        comma = _has_trailing_comma(m.assigned)
         spelled = _spelling_of_nn(m)
         used = reads(owner.cls, name) if isinstance(owner.cls, Class) else None
     m.emit(
         AttributeSet, node, model=owner, attribute=name, value=value,
-        what=what, nn=spelled, read=used,
+        what=what, nn=spelled, read=used, trailing_comma=comma,
     )  # fmt: skip
+
+
+def _has_trailing_comma(node: ast.expr | None) -> bool:
+    """`value,`: a tuple of one that no brackets show."""
+    if not isinstance(node, ast.Tuple) or len(node.elts) != 1:
+        return False
+    inner = node.elts[0]
+    return (node.lineno, node.col_offset) == (inner.lineno, inner.col_offset)
 
 
 def _spelling_of_nn(m: Interpreter) -> str:

@@ -9,6 +9,7 @@ AREAS = (
     "builtins",
     "autograd_modes",
     "modules",
+    "hooks",
     "optimizers",
     "tensor_functions",
     "parameters",

@@ -324,6 +324,11 @@ _FITTED = {
     " PowerTransformer QuantileTransformer TargetEncoder",
     "sklearn.decomposition": "PCA TruncatedSVD FastICA NMF",
     "sklearn.impute": "SimpleImputer KNNImputer IterativeImputer",
+    "sklearn.discriminant_analysis": "LinearDiscriminantAnalysis",
+    "sklearn.cross_decomposition": "PLSRegression PLSCanonical CCA",
+    "sklearn.neighbors": "NeighborhoodComponentsAnalysis",
+    "category_encoders": "TargetEncoder CatBoostEncoder LeaveOneOutEncoder JamesSteinEncoder"
+    " MEstimateEncoder WOEEncoder",
     "sklearn.feature_selection": "SelectKBest SelectPercentile SelectFpr SelectFdr SelectFwe"
     " SelectFromModel SequentialFeatureSelector RFE RFECV",
 }

@@ -465,9 +465,9 @@ def _requires_grad(call: LibraryCall) -> Value:
     return model
 
 
-@methods(Model, "apply", "share_memory", "tie_weights", "gradient_checkpointing_enable", "compile",
-         "set_extra_state", "float_", "register_buffer", "register_forward_hook",
-         "register_full_backward_hook", "register_forward_pre_hook", "resize_token_embeddings",
+@methods(Model, "apply", "share_memory", "tie_weights", "gradient_checkpointing_enable",
+         "set_extra_state", "float_", "register_buffer", "register_full_backward_hook",
+         "resize_token_embeddings",
          "config", "__init__", "extra_repr", "get_submodule", "get_parameter",
          "print_trainable_parameters")  # fmt: skip
 def _chained(call: LibraryCall) -> Value:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import FunctionalDropout, Made, Replaced, Used
+from trueloop.doctor.model.events import FunctionalDropout, HookSet, Made, Replaced, Used
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Model, Tensor
 from trueloop.doctor.model.vocabulary import tests_mode
@@ -103,6 +103,8 @@ def _weight_norm(call: LibraryCall) -> Value:
     if isinstance(module, Model):
         name = call.const(1, "name", "weight") or "weight"
         call.emit(Replaced, model=module, attribute=name, old=None, new=None, how="parametrized")
+        if call.name == "torch.nn.utils.weight_norm":
+            call.emit(HookSet, model=module, by="weight_norm")
     return module if module is not None else call.unknown()
 
 

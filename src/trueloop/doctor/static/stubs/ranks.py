@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from trueloop.doctor.model.events import Made, Used
+from trueloop.doctor.model.events import HookSet, Made, Used
 from trueloop.doctor.model.things import Model, Thing
 from trueloop.doctor.model.vocabulary import ASKS_FOR_RANK, DIFFERS_BY_RANK, cuts_by_rank
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
@@ -209,6 +209,8 @@ def _shard(call: LibraryCall) -> Value:
         mesh="mesh" in call.kwargs,
     )  # fmt: skip
     found = call.arg(0, "module")
+    if isinstance(found, Model):
+        call.emit(HookSet, model=found, by="fully_shard")
     return found if found is not None else call.unknown()
 
 

@@ -1,0 +1,304 @@
+"""Which findings are errors, which are warnings, and which are advice; and what they say."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from trueloop.doctor.model.findings import Finding
+from trueloop.doctor.static import check_text
+
+HEAD = """
+import torch
+from torch import nn
+from torch.nn import functional as F
+model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+optimizer = torch.optim.{optimizer}(model.parameters(), lr=0.1)
+loader = torch.load("batches.pt")
+"""
+
+
+def found(program: str, path: str = "program.py", optimizer: str = "SGD") -> list[Finding]:
+    text = HEAD.format(optimizer=optimizer) + textwrap.dedent(program)
+    return check_text(text, path, strict=True).findings
+
+
+def told(program: str, path: str = "program.py", optimizer: str = "SGD") -> list[tuple[str, str]]:
+    """Codes and severities."""
+    return [(each.code, each.severity) for each in found(program, path, optimizer)]
+
+
+# ------------------------------------------------------------------------- TL205: hooks
+
+DIRECT = """
+{before}
+for x, y in loader:
+    optimizer.zero_grad()
+    F.cross_entropy(model.forward(x), y).backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "severity"),
+    [
+        ("pass", "advice"),
+        ("model.register_forward_hook(print)", "warning"),
+        ("model.register_forward_pre_hook(print)", "warning"),
+        ("for each in model.modules(): each.register_forward_hook(print)", "warning"),
+        ("model.compile()", "warning"),
+        ("from torch.distributed.fsdp import fully_shard\nfully_shard(model)", "warning"),
+        ("nn.modules.module.register_module_forward_hook(print)", "warning"),
+        # The hooks of a part run when the whole calls that part.
+        ("model[0].register_forward_hook(print)", "advice"),
+        ("nn.utils.spectral_norm(model[0])", "advice"),
+        ("handle = model.register_forward_hook(print)\nhandle.remove()", "advice"),
+        ("model.register_full_backward_hook(print)", "advice"),
+        ("model = torch.compile(model)", "advice"),
+        ("model = nn.DataParallel(model)", "advice"),
+    ],
+)
+def test_a_direct_forward_is_a_fault_where_a_hook_is_left_out(before: str, severity: str) -> None:
+    assert told(DIRECT.format(before=before)) == [("TL205", severity)]
+
+
+@pytest.mark.parametrize(
+    "set_hook",
+    [
+        "nn.utils.weight_norm(layer)",
+        "nn.utils.spectral_norm(layer)",
+        "nn.utils.prune.l1_unstructured(layer, name='weight', amount=0.5)",
+    ],
+)
+def test_hooks_that_compute_a_weight(set_hook: str) -> None:
+    program = f"layer = nn.Linear(4, 3)\n{set_hook}\nprint(layer.forward(torch.ones(1, 4)))\n"
+    assert told(program) == [("TL205", "warning")]
+    parametrized = "layer = nn.utils.parametrizations.weight_norm(nn.Linear(4, 3))\n"
+    assert told(f"{parametrized}print(layer.forward(torch.ones(1, 4)))\n") == [("TL205", "advice")]
+
+
+# ------------------------------------------------------------------------- TL503: the scale
+
+SCALED = """
+scaler = torch.amp.GradScaler("cuda")
+for x, y in loader:
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = F.cross_entropy(model(x), y)
+    scaler.scale(loss).backward()
+    optimizer.step()
+    scaler.update()
+"""
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "says", "not_said"),
+    [
+        ("SGD", "times too large", "keep their size"),
+        ("Adam", "keep their size", "too large"),
+        ("AdamW", "keep their size", "too large"),
+        ("RMSprop", "keep their size", "too large"),
+        ("LBFGS", "too large by the loss scale", "keep their size"),
+    ],
+)
+def test_a_scaled_step_is_told_for_its_optimizer(optimizer: str, says: str, not_said: str) -> None:
+    (finding,) = [each for each in found(SCALED, optimizer=optimizer) if each.code == "TL503"]
+    assert says in finding.message
+    assert not_said not in finding.message
+
+
+# ------------------------------------------------------------------------- advice
+
+AUTOCAST = """
+for x, y in loader:
+    optimizer.zero_grad()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = F.cross_entropy(model(x), y)
+        {inside}
+    {outside}
+"""
+
+
+@pytest.mark.parametrize(
+    ("inside", "outside"),
+    [("loss.backward()", "optimizer.step()"), ("loss.backward(); optimizer.step()", "pass")],
+)
+def test_backward_in_autocast_is_advice(inside: str, outside: str) -> None:
+    program = AUTOCAST.format(inside=inside, outside=outside)
+    assert told(program) == [("TL509", "advice")]
+
+
+SPLIT = """
+from sklearn.model_selection import train_test_split
+from {module} import {kind}
+table = read("table.csv")
+table = {kind}().fit_transform(table, labels)
+train, test = train_test_split(table)
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "kind", "severity"),
+    [
+        ("sklearn.preprocessing", "StandardScaler", "advice"),
+        ("sklearn.preprocessing", "MinMaxScaler", "advice"),
+        ("sklearn.impute", "SimpleImputer", "advice"),
+        ("sklearn.decomposition", "PCA", "advice"),
+        ("sklearn.feature_selection", "SelectKBest", "error"),
+        ("sklearn.feature_selection", "RFE", "error"),
+        ("sklearn.preprocessing", "TargetEncoder", "error"),
+        ("category_encoders", "LeaveOneOutEncoder", "error"),
+        ("sklearn.discriminant_analysis", "LinearDiscriminantAnalysis", "error"),
+    ],
+)
+def test_what_looks_at_the_targets_is_an_error(module: str, kind: str, severity: str) -> None:
+    assert told(SPLIT.format(module=module, kind=kind)) == [("TL706", severity)]
+
+
+DIVERGENCE = """
+teacher = nn.Linear(4, 3)
+criterion = nn.KLDivLoss()
+for x, y in loader:
+    with torch.no_grad():
+        wanted = teacher(x).softmax(1)
+    scores = model(x)
+    loss = {loss}
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+ALONE = "criterion(scores.log_softmax(1), wanted)"
+
+
+@pytest.mark.parametrize(
+    ("loss", "optimizer", "severity"),
+    [
+        (ALONE, "Adam", "advice"),
+        (ALONE, "SGD", "warning"),
+        (f"{ALONE} + F.cross_entropy(scores, y)", "Adam", "warning"),
+        (f"0.5 * F.cross_entropy(scores, y) + 8 * {ALONE}", "AdamW", "warning"),
+    ],
+)
+def test_a_divergence_averaged_over_classes(loss: str, optimizer: str, severity: str) -> None:
+    program = DIVERGENCE.format(loss=loss)
+    assert told(program, optimizer=optimizer) == [("TL405", severity)]
+
+
+# ------------------------------------------------------------------------- words
+
+
+def test_the_activation_before_cross_entropy_is_named() -> None:
+    program = """
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x).{activation}, y).backward()
+        optimizer.step()
+    """
+    for activation, name in (("sigmoid()", "sigmoid"), ("softmax(1)", "softmax")):
+        (finding,) = found(program.replace("{activation}", activation))
+        assert f"The softmax of a {name} is nearly flat" in finding.message
+        assert f"apply the {name} only" in (finding.fix or "")
+
+
+TUPLE = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = {value}
+        self.last = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.last(self.first{use}(x))
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "use", "comma"),
+    [
+        ("nn.Linear(4, 4),", "", True),
+        ("nn.Conv2d(\n            in_channels=3, out_channels=3, kernel_size=1),", "", True),
+        ("nn.Sequential(nn.Linear(4, 4)),", "", True),
+        ("(nn.Linear(4, 4),)", "[0]", False),
+        ("nn.Linear(4, 4), nn.Linear(4, 4)", "[0]", False),
+        ("[nn.Linear(4, 4)]", "[0]", False),
+    ],
+)
+def test_a_comma_at_the_end_makes_a_tuple(value: str, use: str, comma: bool) -> None:
+    program = TUPLE.format(value=value, use=use) + "net = Net()\nprint(net(torch.ones(1, 4)))\n"
+    (finding,) = found(program)
+    assert finding.code == "TL303"
+    assert ("comma" in finding.message) is comma
+    assert (finding.fix == "Remove the comma.") is comma
+
+
+ACCUMULATED = """
+{options}
+for i, (x, y) in enumerate(loader):
+    F.cross_entropy(model(x), y).backward()
+    if (i + 1) % {size} == 0:
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "size", "shown"),
+    [
+        ("args = parse()", "args.accumulate", "accumulate"),
+        ("def get(): return read()\nargs = get()", "args.accumulate", "accumulate"),
+        ("args = read()[0]", "args.train.accumulate", "accumulate"),
+        ("", "4", "4"),
+    ],
+)
+def test_a_window_has_the_name_that_the_program_gives_it(
+    options: str, size: str, shown: str
+) -> None:
+    (finding,) = found(ACCUMULATED.format(options=options, size=size))
+    assert finding.code == "TL505"
+    assert "<" not in finding.message
+    assert f"{shown}`" in finding.message
+
+
+VALIDATED = """
+model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 3))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+validation = torch.load("validation.pt")
+def validate():
+    model.eval()
+    with torch.no_grad():
+        for x, y in validation:
+            print((model(x).argmax(1) == y).sum().item())
+"""
+EVERY_K_STEPS = """
+for epoch in range(9):
+    model.train()
+    for i, (x, y) in enumerate(loader):
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        if i % 100 == 0:
+            validate()
+"""
+EVERY_EPOCH = """
+model.train()
+for epoch in range(9):
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    validate()
+"""
+
+
+@pytest.mark.parametrize(
+    ("training", "says"),
+    [
+        (EVERY_K_STEPS, "after the validation at line 16: it runs inside the training loop"),
+        (EVERY_EPOCH, "before the loop over the training batches, in every epoch"),
+    ],
+)
+def test_train_is_wanted_where_it_helps(training: str, says: str) -> None:
+    (finding,) = found(VALIDATED + training)
+    assert finding.code == "TL201"
+    assert says in (finding.fix or "")
