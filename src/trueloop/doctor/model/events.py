@@ -13,6 +13,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from trueloop.doctor.model.file_paths import NO_PATH, FilePath
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.known_values import OpaqueObject, Unknown, Value
 from trueloop.doctor.model.things import (
@@ -324,20 +325,14 @@ class AttributeSet(Event):
 
 @dataclass(eq=False, kw_only=True)
 class HookSet(Event):
-    """Calls of a module run a hook from now on, which a direct call of `forward` skips (in
-    source)."""
+    """Calls of a module run a hook from now on, which a direct call of `forward` skips; or it was
+    removed again (in source)."""
 
     model: Model | None
     """None: any module."""
-    by: str
+    by: str = ""
     """The function that set it: `register_forward_hook`, `fully_shard`, `weight_norm`, ..."""
-
-
-@dataclass(eq=False, kw_only=True)
-class HookRemoved(Event):
-    """A hook's handle was removed (in source)."""
-
-    model: Model | None
+    removed: bool = False
 
 
 @dataclass(eq=False, kw_only=True)
@@ -402,6 +397,7 @@ class FileSaved(Event):
     value: Value | None
     file: str = ""
     """How the file is written in the source, or its path."""
+    path: FilePath = NO_PATH
     by_rank: bool | None = None
     """The file's name depends on the rank, or only some ranks get here; None where that is not
     known."""
@@ -414,11 +410,20 @@ class FileLoaded(Event):
     """`torch.load(file)`."""
 
     file: str
+    path: FilePath = NO_PATH
     weights_only: bool | None
     """None where it was not given."""
     value: Any = None
     option: Location = NOWHERE
     """Where the value of `weights_only` is written."""
+
+
+@dataclass(eq=False, kw_only=True)
+class FileDownloaded(Event):
+    """A file is downloaded (in source)."""
+
+    path: FilePath
+    """Where it is put."""
 
 
 @dataclass(eq=False, kw_only=True)

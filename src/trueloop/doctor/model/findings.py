@@ -28,6 +28,10 @@ class Location(NamedTuple):
     function: str = ""
 
 
+SAME_HERE = "the same here"
+"""The label of a line that has the same fault as the finding's own."""
+
+
 class Related(NamedTuple):
     """Another line that is involved, and its part in it."""
 

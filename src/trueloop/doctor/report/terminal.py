@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple, TextIO
 
-from trueloop.doctor.model.findings import Finding, Location
+from trueloop.doctor.model.findings import SAME_HERE, Finding, Location
 from trueloop.doctor.report.locations import Spot, spot_of
 from trueloop.doctor.static.checking import CheckResult
 
@@ -99,7 +99,7 @@ def finding_text(outcome: CheckResult, finding: Finding, paint: Paint) -> str:
     head = (
         f"{paint('place', printable(str(spot)))}  "
         f"{paint(finding.severity, f'{finding.code} {finding.severity}')}  {finding.name}"
-        f"{f'  (seen {finding.count:,} times)' if finding.count > 1 else ''}"
+        f"{_how_often(finding)}"
         f"{f'  ({only_in(finding.seen_in)})' if finding.seen_in else ''}"
     )
     lines = [head, *_wrapped(finding.message, paint)]
@@ -110,6 +110,14 @@ def finding_text(outcome: CheckResult, finding: Finding, paint: Paint) -> str:
         lines += [paint("fix", line) for line in _wrapped(f"fix: {finding.fix}", paint)]
     lines.append(paint("dim", f"  trueloop explain {finding.code}"))
     return "\n".join(lines) + "\n"
+
+
+def _how_often(finding: Finding) -> str:
+    """Lines that have the same fault, or how often it was seen as the program ran."""
+    if finding.count < 2:
+        return ""
+    on_lines = any(each.label == SAME_HERE for each in finding.related)
+    return f"  (on {finding.count:,} lines)" if on_lines else f"  (seen {finding.count:,} times)"
 
 
 def only_in(seen_in: str) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from trueloop.doctor.config import Configs
-from trueloop.doctor.model.findings import Finding
+from trueloop.doctor.model.findings import SAME_HERE, Finding, Related
 from trueloop.doctor.rules.comments.tl001_unused_ignore import UnusedIgnore
 from trueloop.doctor.static.inputs.cache import Cache, Examined
 from trueloop.doctor.static.inputs.discovery import FileProblem, Unread, find_files
@@ -84,5 +84,32 @@ def told(examined: Sequence[Examined], configs: Configs, documents: Documents) -
             asked = hold_back(asked, ignores)
             if own is not None and not own.problems and config.wants(UnusedIgnore.code, path):
                 asked += complaints(ignores, config, path)
-        found += asked
+        found += _once_a_function(asked)
     return found
+
+
+_ONCE_A_FUNCTION = frozenset(("TL205", "TL802", "TL803", "TL807"))
+"""Rules whose finding on one line is that on the next one, too."""
+
+
+def _once_a_function(findings: Sequence[Finding]) -> list[Finding]:
+    """One finding for the lines of a function that a rule says the same of, with their count."""
+    kept: list[Finding] = []
+    groups: dict[tuple[str, str, str], list[Finding]] = {}
+    for finding in sorted(findings, key=lambda each: each.place):
+        if finding.code in _ONCE_A_FUNCTION:
+            key = (finding.code, finding.severity, finding.place.function)
+            groups.setdefault(key, []).append(finding)
+        else:
+            kept.append(finding)
+    for first, *more in groups.values():
+        others = tuple(Related(each.place, SAME_HERE) for each in more)
+        kept.append(
+            replace(
+                first,
+                count=1 + len(more),
+                related=first.related + others,
+                remedies=tuple(edit for each in (first, *more) for edit in each.remedies),
+            )
+        )
+    return kept

@@ -15,6 +15,7 @@ from trueloop.doctor.live.frames import source_map, user_frames
 from trueloop.doctor.live.objects import inspection, state_dicts
 from trueloop.doctor.live.processes import rank_identity
 from trueloop.doctor.model.events import FileLoaded, FileSaved, StateDictCreated, StateDictLoaded
+from trueloop.doctor.model.file_paths import FilePath
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Checkpoint, Model, StateDict
 
@@ -65,6 +66,7 @@ def _saved(recorder: Recorder, args: Args, kwargs: Kwargs, frame: FrameType) -> 
         lambda place, serial: {"by_rank": rank_identity.differs(file, place, here)},
         value=recorder.states.of(given),
         file=file,
+        path=FilePath(file),
     )
 
 
@@ -74,7 +76,9 @@ def _loaded(recorder: Recorder, call: FinishedCall) -> None:
     path = state_dicts.path_of(call.argument(0, "f"))
     thing = recorder.states.loaded(call.result, path, recorder.place(call.frame))
     safely = call.kwargs.get("weights_only")
-    recorder.emit(FileLoaded, call.frame, file=path, weights_only=safely, value=thing)
+    recorder.emit(
+        FileLoaded, call.frame, file=path, path=FilePath(path), weights_only=safely, value=thing
+    )
 
 
 def _taken(recorder: Recorder, call: FinishedCall) -> None:

@@ -7,10 +7,10 @@ all attributes of the object, instead of a table of tensors.
 
 ## Why it breaks training
 
-It works today. After a file is moved, a class renamed, an attribute added or torch updated, it no
-longer loads, or loads an object whose code and contents do not match. Loading it needs
-`weights_only=False`, which runs any code in the file. The wrapper of DDP or `torch.compile` and the
-device are pickled too.
+Since torch 2.6 a plain `torch.load(path)` refuses such a file: loading it needs
+`weights_only=False`, which runs any code in the file. After a file is moved, a class renamed or an
+attribute added, it no longer loads at all, or loads an object whose code and contents do not match.
+The wrapper of DDP or `torch.compile` and the device are pickled too.
 
 ## Wrong
 
@@ -37,29 +37,36 @@ model.load_state_dict(torch.load("model.pt"))
 ## How it is detected
 
 `torch.save` gets a module, or a dict or list that contains one directly. Not reported: state dicts,
-buffers in memory, tensors, scripted modules, and values that may be a model only by their name.
+buffers in memory, tensors, scripted modules, values that may be a model only by their name, models
+whose state dict the program saves beside (or that of a model of the same class: both ways are
+shown), and tests.
 """
 
 from __future__ import annotations
 
 import re
 
-from trueloop.doctor.model.events import FileSaved, ModelForward, ModeSet
+from trueloop.doctor.model.events import Ended, FileLoaded, FileSaved, ModelForward, ModeSet
 from trueloop.doctor.model.findings import Remedy, Replace
 from trueloop.doctor.model.known_values import DictValue, Value, contents
 from trueloop.doctor.model.things import Model
 from trueloop.doctor.rules.base import Rule
-from trueloop.doctor.rules.shared.evidence import called
+from trueloop.doctor.rules.shared.evidence import called, state_dicts_in
+from trueloop.doctor.rules.shared.own_files import OwnFiles
 
 _MODEL = re.compile(r"model|net|encoder|decoder|generator|discriminator|ema", re.I)
 
 
 class WholeModelPickled(Rule):
     code = "TL803"
+    hygiene = True
 
     def __init__(self) -> None:
         super().__init__()
         self._used: set[Model] = set()
+        self._files = OwnFiles()
+        self._saved_well: list[Model] = []
+        """Models whose state dict is saved."""
 
     def on_model_forward(self, event: ModelForward) -> None:
         self._used.add(event.model)
@@ -67,25 +74,48 @@ class WholeModelPickled(Rule):
     def on_mode_set(self, event: ModeSet) -> None:
         self._used.add(event.model)
 
+    def on_file_loaded(self, event: FileLoaded) -> None:
+        self._files.add(event)
+
     def on_file_saved(self, event: FileSaved) -> None:
-        if event.file == "<memory>":
-            return
+        self._files.add(event)
+        owners = (state.owner for state in state_dicts_in(event.value))
+        self._saved_well += [owner for owner in owners if isinstance(owner, Model)]
+
+    def on_ended(self, event: Ended) -> None:
+        for saved in self._files.saved:
+            if saved.file != "<memory>":
+                self._check(saved)
+
+    def _check(self, event: FileSaved) -> None:
         for key, model in _models_in(event.value):
-            if model.kind.startswith("torch.jit."):
+            if model.kind.startswith("torch.jit.") or self._is_saved_well(model):
                 continue
             if not (model.known or model in self._used or (key and _MODEL.search(key))):
                 continue
             remedies: list[Remedy] = []
             if event.value is model and event.what.line:
                 remedies = [Replace(event.what, "{}.state_dict()")]
+            reads = [
+                load
+                for load in self._files.loaded
+                if load.path.may_equal(event.path) and load.weights_only is not False
+            ]
             self.report(
                 event.place,
-                f"{called(model, 'The model')} is pickled as a whole object: the file"
-                " depends on this code's classes and paths, and loading it executes code"
-                " from it.",
+                f"{called(model, 'The model')} is pickled as a whole object: a plain"
+                " `torch.load` refuses the file since torch 2.6, and the file depends on this"
+                " code's classes and paths.",
                 fix=("Save `model.state_dict()`, and load it into a model that your code creates."),
+                related=[(load.place, "refuses the file") for load in reads[:1]],
                 remedies=remedies,
             )
+
+    def _is_saved_well(self, model: Model) -> bool:
+        return any(
+            other.shares_parameters(model) or (model.kind and other.kind == model.kind)
+            for other in self._saved_well
+        )
 
 
 def _models_in(value: Value | None) -> list[tuple[str, Model]]:

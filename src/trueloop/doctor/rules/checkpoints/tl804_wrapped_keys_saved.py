@@ -39,13 +39,14 @@ For a compiled model keep the original: `compiled = torch.compile(model)`, then
 
 `torch.save` writes the state dict of a wrapper as `state_dict()` returned it. Not reported: keys
 that are changed first, a saved inner module, programs that load their state into the wrapper again
-(the prefixes agree), and sources that remove the prefix somewhere.
+(the prefixes agree), and sources that remove the prefix somewhere. Of a compiled model it is advice
+where the program loads no model at all: such files may be logs that nothing reads.
 """
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import FileSaved, StateDictLoaded
-from trueloop.doctor.model.findings import Remedy, Replace
+from trueloop.doctor.model.events import Ended, FileSaved, StateDictLoaded
+from trueloop.doctor.model.findings import Remedy, Replace, Severity
 from trueloop.doctor.model.things import Model, StateDict
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import state_dicts_in
@@ -59,10 +60,13 @@ _WRAPPERS = {
 
 class WrappedKeysSaved(Rule):
     code = "TL804"
+    hygiene = True
 
     def __init__(self) -> None:
         super().__init__()
         self._loaded: set[Model] = set()
+        self._unread: list[tuple[StateDict, Model, FileSaved]] = []
+        """Of compiled models: whether anything reads such a file is known at the end."""
 
     def on_state_dict_loaded(self, event: StateDictLoaded) -> None:
         if isinstance(event.thing, Model):
@@ -77,8 +81,14 @@ class WrappedKeysSaved(Rule):
                 continue
             if self._reads_it_back(state, owner):
                 self.refute(state.made)
+            elif owner.wrapper == "compile":
+                self._unread.append((state, owner, event))
             else:
                 self._report(state, owner, event)
+
+    def on_ended(self, event: Ended) -> None:
+        for state, owner, saved in self._unread:
+            self._report(state, owner, saved, severity=None if self._loaded else "advice")
 
     def _reads_it_back(self, state: StateDict, owner: Model) -> bool:
         """The wrapper is given a state in this program; seen, or in a branch not taken here."""
@@ -86,7 +96,14 @@ class WrappedKeysSaved(Rule):
             return True
         return bool(state.loaded_back) and owner.wraps not in self._loaded
 
-    def _report(self, state: StateDict, owner: Model, event: FileSaved) -> None:
+    def _report(
+        self,
+        state: StateDict,
+        owner: Model,
+        event: FileSaved,
+        *,
+        severity: Severity | None = None,
+    ) -> None:
         wrapper, inside = _WRAPPERS[owner.wrapper]
         remedies: list[Remedy] = []
         taken = state.taken_from
@@ -99,4 +116,5 @@ class WrappedKeysSaved(Rule):
             fix=f"Save the inner module: `.{inside}.state_dict()`.",
             related=[(owner.made, "wrapped here"), (event.place, "saved here")],
             remedies=remedies,
+            severity=severity,
         )

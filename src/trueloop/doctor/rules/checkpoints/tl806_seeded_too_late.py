@@ -61,6 +61,7 @@ from trueloop.doctor.rules.shared.evidence import called, draws_weights, where_s
 
 class SeededTooLate(Rule):
     code = "TL806"
+    hygiene = True
 
     def __init__(self) -> None:
         super().__init__()

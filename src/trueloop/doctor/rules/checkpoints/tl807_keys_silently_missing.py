@@ -2,15 +2,16 @@
 
 ## What it does
 
-Finds `load_state_dict(strict=False)` whose result is not used. Keys that the model does not have
-are ignored, and parameters that the file does not have keep their values. The call returns both
-lists.
+Finds `load_state_dict(strict=False)` whose result is not used, of a checkpoint that the program has
+itself written. Keys that the model does not have are ignored, and parameters that the file does not
+have keep their values. The call returns both lists.
 
 ## Why it breaks training
 
-With a renamed layer, a wrapper's prefix (`module.`) or the wrong file, nothing at all is loaded:
-the "pretrained" or "resumed" model starts from random weights. Nothing raises; the score is worse,
-or the loss starts as high as from scratch, and the cause is hard to find.
+A program's own checkpoint has all keys of its model: what does not match is a fault. With a renamed
+layer, a wrapper's prefix (`module.`) or the wrong file, nothing at all is loaded, and the "resumed"
+model starts from random weights. Nothing raises; the score is worse, or the loss starts as high as
+from scratch, and the cause is hard to find.
 
 ## Wrong
 
@@ -33,21 +34,35 @@ assert not unexpected and all(key.startswith("head.") for key in missing), (miss
 ## How it is detected
 
 `load_state_dict` with the constant `strict=False`, as a separate statement, with the result of
-`torch.load` or one of its entries. Not reported: a result that is used, keys that were removed or
-filtered by hand, sources that save a chosen part of a state dict themselves, loops over several
-files, and a `strict` that is an option.
+`torch.load` or one of its entries; the program saves this file, or files of the same keys. Not
+reported: files that come from elsewhere (published weights, which may have a different head), a
+result that is used, keys that were removed or filtered by hand, sources that save a chosen part of
+a state dict themselves (adapters), loops over several files, and a `strict` that is an option.
 """
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import StateDictLoaded
+from trueloop.doctor.model.events import Ended, FileLoaded, FileSaved, StateDictLoaded
 from trueloop.doctor.model.things import Checkpoint, Model
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called
+from trueloop.doctor.rules.shared.own_files import OwnFiles
 
 
 class KeysSilentlyMissing(Rule):
     code = "TL807"
+    hygiene = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.files = OwnFiles()
+        self.candidates: list[tuple[StateDictLoaded, FileLoaded]] = []
+
+    def on_file_saved(self, event: FileSaved) -> None:
+        self.files.add(event)
+
+    def on_file_loaded(self, event: FileLoaded) -> None:
+        self.files.add(event)
 
     def on_state_dict_loaded(self, event: StateDictLoaded) -> None:
         if event.strict is not False or event.result_used or not isinstance(event.thing, Model):
@@ -60,14 +75,24 @@ class KeysSilentlyMissing(Rule):
         if event.turns:
             # The weights are split over several files, and each has a part of the keys.
             return
+        load = self.files.load_of(event.state)
+        if load is not None:
+            self.candidates.append((event, load))
+
+    def on_ended(self, event: Ended) -> None:
+        for candidate, load in self.candidates:
+            if self.files.is_own(load):
+                self._report(candidate, load)
+
+    def _report(self, event: StateDictLoaded, load: FileLoaded) -> None:
         lost = ", ".join(f"`{key}`" for key in event.missing[:3])
         more = len(event.missing) - 3
         seen = f" (here {lost}{f' and {more} more' if more > 0 else ''})" if lost else ""
         self.report(
             event.place,
             f"With `strict=False`, {called(event.thing, 'the model')} keeps its current"
-            f" values for every key that does not match{seen}, and the list of these keys"
-            " is ignored: the model may be partly or wholly untrained.",
-            fix="Use the two lists that it returns: check or print them.",
-            related=[(event.state.made, "loads the file")],
+            f" values for every key of the program's own checkpoint that does not match{seen}, and"
+            " the list of these keys is ignored: the model may be partly or wholly untrained.",
+            fix="Leave `strict=False` out, or print the two lists that the call returns.",
+            related=[(load.place, "loads the file")],
         )

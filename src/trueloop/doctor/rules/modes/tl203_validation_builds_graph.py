@@ -72,6 +72,7 @@ from trueloop.doctor.rules.shared.passes import (
 
 class ValidationBuildsGraph(Rule):
     code = "TL203"
+    hygiene = True
 
     def __init__(self) -> None:
         super().__init__()

@@ -86,6 +86,7 @@ class TensorHolder:
 
 class LossTensorKept(Rule):
     code = "TL204"
+    hygiene = True
 
     def __init__(self) -> None:
         super().__init__()

@@ -51,7 +51,6 @@ from __future__ import annotations
 from trueloop.doctor.model.events import (
     Backward,
     Ended,
-    HookRemoved,
     HookSet,
     Made,
     ModelForward,
@@ -92,10 +91,10 @@ class ForwardCalledDirectly(Rule):
         self.hooks: dict[Model | None, HookSet] = {}
 
     def on_hook_set(self, event: HookSet) -> None:
-        self.hooks[event.model] = event
-
-    def on_hook_removed(self, event: HookRemoved) -> None:
-        self.hooks.pop(event.model, None)
+        if event.removed:
+            self.hooks.pop(event.model, None)
+        else:
+            self.hooks[event.model] = event
 
     def on_mode_set(self, event: ModeSet) -> None:
         self.switched.add(event.model)

@@ -394,6 +394,8 @@ def _text(m: Interpreter, node: ast.JoinedStr, scope: Scope) -> Value:
         return Constant(text)
     loop_variant = any(loop_of(part) for part in parts)
     key = f"text<{', '.join(m.key(part) for part in parts)}@{node.lineno}>"
+    pieces = [each.value if isinstance(each, ast.Constant) else "{}" for each in node.values]
+    parts.append(Constant("".join(map(str, pieces))))
     return Unknown(key, tuple(parts), loop_variant=loop_variant, number=True)
 
 

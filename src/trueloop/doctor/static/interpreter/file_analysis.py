@@ -21,6 +21,7 @@ from trueloop.doctor.model.things import Thing
 from trueloop.doctor.rules.base import Rule, RuleRunner
 from trueloop.doctor.static.inputs.skipped import Gaps
 from trueloop.doctor.static.interpreter.calls import enter, new_object, start, unread_backward
+from trueloop.doctor.static.interpreter.code_of_tests import is_test
 from trueloop.doctor.static.interpreter.interpreter import (
     DEPTH,
     BranchPolicy,
@@ -122,6 +123,10 @@ class FileAnalysis:
             sites |= more.sites
             reached |= more.reached
 
+    def _is_test(self, path: str) -> bool:
+        own = self.module.tree if path == self.module.path else None
+        return is_test(path, self.project.roots, own)
+
     def goes_on(self) -> bool:
         """There is room for one more run."""
         return self.left > 0
@@ -176,8 +181,10 @@ class FileAnalysis:
                 raise
             self.gaps.faults.append(_told(error))
         self.gaps.left_out = machine.left_out | self.gaps.left_out
-        for finding in runner.findings():
-            self.findings.setdefault((finding.code, *finding.place[:3]), finding)
+        for rule in runner.rules:
+            for finding in rule.findings:
+                if not (rule.hygiene and self._is_test(finding.place.path)):
+                    self.findings.setdefault((finding.code, *finding.place[:3]), finding)
         self.refuted |= {(rule.code, *place[:3]) for rule in runner.rules for place in rule.refuted}
         self.left -= machine.steps + STEPS_TO_BEGIN
         self.entered.update(machine.entered)

@@ -19,6 +19,7 @@ AREAS = (
     "data",
     "batch_means",
     "checkpoints",
+    "file_paths",
     "seeds",
     "ranks",
 )

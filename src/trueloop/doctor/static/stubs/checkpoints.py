@@ -31,6 +31,7 @@ from trueloop.doctor.static.interpreter.values import (
     Value,
     constant,
 )
+from trueloop.doctor.static.stubs.file_paths import file_path
 from trueloop.doctor.static.stubs.ranks import asks_for_rank, names_rank
 
 FEW = 6
@@ -112,6 +113,7 @@ def _save(call: LibraryCall) -> Value:
         FileSaved,
         value=call.arg(0, "obj", call.unknown()),
         file=_file(call, file, 1, "f"),
+        path=file_path(call.machine, file),
         by_rank=True if asks_for_rank(call) else _by_rank(call.machine, file),
         what=call.machine.place(what) if what is not None else NOWHERE,
     )
@@ -136,6 +138,7 @@ def _load(call: LibraryCall) -> Value:
     call.emit(
         FileLoaded,
         file=loaded.file,
+        path=file_path(call.machine, file),
         weights_only=constant(given) if given is not None else None,
         value=loaded,
         option=call.machine.place(option) if isinstance(option, ast.Constant) else NOWHERE,

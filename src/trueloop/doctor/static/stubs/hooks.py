@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import HookRemoved, HookSet
+from trueloop.doctor.model.events import HookSet
 from trueloop.doctor.model.things import Model
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.values import NONE, OpaqueObject, Value
@@ -32,7 +32,7 @@ def _remove(call: LibraryCall) -> Value:
     owner: OpaqueObject = call.receiver
     if owner.kind == _HANDLE:
         model = owner.arguments.get("module")
-        call.emit(HookRemoved, model=model if isinstance(model, Model) else None)
+        call.emit(HookSet, model=model if isinstance(model, Model) else None, removed=True)
         return NONE
     return call.unknown(owner, *call.args)
 
