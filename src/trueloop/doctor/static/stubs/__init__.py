@@ -19,7 +19,7 @@ AREAS = (
     "data",
     "batch_means",
     "checkpoints",
-    "file_paths",
+    "path_origins",
     "seeds",
     "ranks",
 )

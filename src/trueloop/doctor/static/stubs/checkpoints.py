@@ -31,7 +31,7 @@ from trueloop.doctor.static.interpreter.values import (
     Value,
     constant,
 )
-from trueloop.doctor.static.stubs.file_paths import file_path
+from trueloop.doctor.static.stubs.path_origins import file_path
 from trueloop.doctor.static.stubs.ranks import asks_for_rank, names_rank
 
 FEW = 6
