@@ -6,6 +6,9 @@ long is the schedule. Here they are answered once.
 
 from __future__ import annotations
 
+import bisect
+import itertools
+import math
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -137,6 +140,40 @@ class ScheduleClock:
             if len(pairs) > 1 or loop.turns == 1:
                 return pairs[0]
         return None
+
+    def without_update(self, unseen: list[int]) -> tuple[SchedulerStep, SchedulerStep] | None:
+        """It steps twice in one turn with no update of its optimizer in between, turn after turn:
+        both calls. `unseen`: serial numbers of moments when an update may have been missed."""
+        updates = sorted([*(step.serial for step in self.steps), *unseen])
+        last = self.steps[-1].serial if len(self.steps) >= ENOUGH else math.inf
+        pairs: dict[Loop, list[tuple[SchedulerStep, SchedulerStep]]] = defaultdict(list)
+        for one, two in itertools.pairwise(self.calls):
+            outermost = self._loop_around(one, two)
+            if outermost is None or two.serial > last or not self.steps:
+                continue
+            first_after = bisect.bisect(updates, one.serial)
+            if first_after == len(updates) or updates[first_after] > two.serial:
+                pairs[outermost].append((one, two))
+        return next((found[0] for found in pairs.values() if len(found) > 1), None)
+
+    def _loop_around(self, one: SchedulerStep, two: SchedulerStep) -> Loop | None:
+        """The outermost loop of two calls made for the same reason: two statements in one turn, or
+        the same one in two phases of which only one updates."""
+        mine, yours = self.own(one), self.own(two)
+        by_metric = self.scheduler.kind == "ReduceLROnPlateau"
+        if (one.metric is not None or two.metric is not None) and not by_metric:
+            return None  # an epoch number sets the schedule: it does not add up
+        if one.metric_name != two.metric_name or not (self.free(one) and self.free(two)):
+            return None
+        if (one.guards, one.windows) != (two.guards, two.windows) or len(mine) != len(yours):
+            return None
+        if one.place != two.place:
+            return mine[0].loop if mine == yours and mine else None
+        if len(mine) < 2 or mine[:-1] != yours[:-1] or mine[-1].loop is not yours[-1].loop:
+            return None
+        phases = mine[-1].loop
+        updates = any(turn.loop is phases for step in self.steps for turn in step.turns)
+        return mine[0].loop if updates and self.batch_loop(one) is None else None
 
 
 def epochs_of(turns: list[Turn]) -> list[symbolic.Sum]:
