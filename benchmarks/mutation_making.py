@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from mutation_kinds import KEYS, kind_of, kinds_of
 
-from trueloop.doctor.static.fixes.edits import Cut, Edit, SourceText, indent_of
+from trueloop.doctor.static.fixes.edits import Cut, Edit, EditRejected, SourceText, indent_of
 
 BLOCKS = (ast.For, ast.While, ast.If, ast.With, ast.Try)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -86,9 +86,22 @@ class Program:
             if isinstance(node, (*BLOCKS, *FUNCTIONS, ast.ClassDef)) and not small_loop:
                 continue
             inside_small = any(self.parents.get(node) is each for each in found)
-            if not inside_small and (self.in_loop(node) or kind in KEYS) and not is_text(node):
+            if (
+                not inside_small
+                and self.has_own_lines(node)
+                and (self.in_loop(node) or kind in KEYS)
+                and not is_text(node)
+            ):
                 found.append(node)
         return found
+
+    def has_own_lines(self, node: ast.stmt) -> bool:
+        """No other statement begins or ends on its lines: `a = 1; b = 2` are not changed."""
+        try:
+            self.source.own_lines(node)
+        except EditRejected:
+            return False
+        return True
 
     def block_of(self, node: ast.stmt) -> list[ast.stmt]:
         return self.source.tree.block_of(node)
@@ -132,7 +145,11 @@ class Program:
             again = self.source.put(last + 1, self.source.lines[first : last + 1])
             yield "duplicate", node, [], Edit([again])
             for change, passed, target, where in self._moves(node):
-                yield change, node, passed, self.moved(node, target, where)
+                try:
+                    edit = self.moved(node, target, where)
+                except EditRejected:  # the target shares its line with other code
+                    continue
+                yield change, node, passed, edit
         for block in self.source.statements:
             if isinstance(block, (ast.With, ast.If)) and not getattr(block, "orelse", []):
                 if self.in_loop(block):

@@ -345,6 +345,9 @@ class LoopLeft(Event):
     loop: Loop
     unread_backward: bool = False
     """The reader has not executed every `backward` in the code of the run so far."""
+    returned: Location = NOWHERE
+    """The `return`, under no condition, that ends its first turn with a value that the turns add up
+    (in source)."""
 
 
 @dataclass(eq=False, kw_only=True)

@@ -55,6 +55,8 @@ ENTRIES = (
     Entry("TL107", "step-outside-batch-loop", "error", "SL"),
     Entry("TL108", "step-without-backward", "error", "SL"),
     Entry("TL109", "step-repeated", "error", "SL"),
+    Entry("TL110", "gradients-of-other-loss", "error", "SL"),
+    Entry("TL111", "loop-returns-in-first-turn", "error", "S"),
     # Modes and the graph
     Entry("TL201", "trains-in-eval-mode", "error", "SL"),
     Entry("TL202", "validates-in-train-mode", "error", "SL"),

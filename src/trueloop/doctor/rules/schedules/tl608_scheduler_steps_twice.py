@@ -43,10 +43,10 @@ for epoch in range(epochs):
 
 In at least two epochs the same schedule steps inside and outside of the loop over batches, under
 the same conditions. The call that does not fit the schedule's length is reported: by default, the
-one per epoch. Two calls in one turn count where no step of the optimizer, and no code that cannot be
-read, comes between them in at least two turns. Not reported: two schedules with separate units, calls that depend on the kind of
-schedule or on an option, a warm-up per batch in the first epoch, and calls with an explicit epoch
-or metric.
+one per epoch. Two calls in one turn count where no step of the optimizer, and no code that cannot
+be read, comes between them in at least two turns. Not reported: two schedules with separate units,
+calls that depend on the kind of schedule or on an option, a warm-up per batch in the first epoch,
+and calls with an explicit epoch or metric.
 """
 
 from __future__ import annotations

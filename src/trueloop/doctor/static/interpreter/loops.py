@@ -9,10 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from trueloop.doctor.model.events import BatchFetched, LoopEntered, LoopLeft
-from trueloop.doctor.model.things import Dataset, Loader, Loop, Model, Size, Tensor
+from trueloop.doctor.model.things import NOWHERE, Dataset, Loader, Loop, Model, Size, Tensor
 from trueloop.doctor.static.interpreter.calls import enter, start, unread_backward
 from trueloop.doctor.static.interpreter.interpreter import ControlFlow, Interpreter, LeaveGenerator
-from trueloop.doctor.static.interpreter.syntax import names_bound, once, written
+from trueloop.doctor.static.interpreter.syntax import (
+    may_leave,
+    names_bound,
+    returned_sum,
+    written,
+)
 from trueloop.doctor.static.interpreter.values import (
     CombinedIterable,
     Constant,
@@ -297,7 +302,14 @@ def go_through(
 
 
 def _leave(m: Interpreter, node: ast.AST, loop: Loop) -> None:
-    m.emit(LoopLeft, node, loop=loop, unread_backward=not m.turns and unread_backward(m))
+    returned = returned_sum(node)
+    m.emit(
+        LoopLeft,
+        node,
+        loop=loop,
+        unread_backward=not m.turns and unread_backward(m),
+        returned=m.place(returned) if returned is not None else NOWHERE,
+    )
 
 
 def run_for(m: Interpreter, node: ast.For | ast.AsyncFor, scope: Scope) -> ControlFlow | None:
@@ -314,7 +326,7 @@ def run_for(m: Interpreter, node: ast.For | ast.AsyncFor, scope: Scope) -> Contr
         variables=names,
         turns=how.size,
         endless=how.endless,
-        leaves=_leaves(node),
+        leaves=may_leave(node),
         kind=_kind(m, node, how, scope),  # type: ignore[arg-type]
     )
     loop.resumed_from = _start(iterable)
@@ -352,21 +364,6 @@ def _kind(m: Interpreter, node: ast.For | ast.AsyncFor, how: LoopPlan, scope: Sc
     if found == "other" and how.by_hand and _BY_HAND.search(written(node.iter)):
         return "batches"
     return found
-
-
-@once
-def _leaves(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
-    """A `break` or `return` may end this loop; those of inner loops and functions stay with
-    them."""
-    waiting: list[tuple[ast.AST, bool]] = [(statement, True) for statement in loop.body]
-    while waiting:
-        node, mine = waiting.pop()
-        if isinstance(node, ast.Return) or (mine and isinstance(node, ast.Break)):
-            return True
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.expr)):
-            mine = mine and not isinstance(node, (ast.For, ast.AsyncFor, ast.While))
-            waiting.extend((child, mine) for child in ast.iter_child_nodes(node))
-    return False
 
 
 def _go(

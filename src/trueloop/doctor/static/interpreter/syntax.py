@@ -106,3 +106,43 @@ def names_bound(node: ast.expr) -> tuple[str, ...]:
 def size_of(node: ast.AST) -> int:
     """How many nodes it is made of."""
     return sum(1 for _ in ast.walk(node))
+
+
+@once
+def may_leave(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+    """A `break` or `return` may end this loop; those of inner loops and functions stay with
+    them."""
+    waiting: list[tuple[ast.AST, bool]] = [(statement, True) for statement in loop.body]
+    while waiting:
+        node, mine = waiting.pop()
+        if isinstance(node, ast.Return) or (mine and isinstance(node, ast.Break)):
+            return True
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.expr)):
+            mine = mine and not isinstance(node, (ast.For, ast.AsyncFor, ast.While))
+            waiting.extend((child, mine) for child in ast.iter_child_nodes(node))
+    return False
+
+
+@once
+def returned_sum(loop: ast.AST) -> ast.Return | None:
+    """The `return` that ends each turn of a loop with a value that the turns add up or collect:
+    there is no second turn."""
+    if not isinstance(loop, (ast.For, ast.AsyncFor, ast.While)):
+        return None
+    last = loop.body[-1]
+    if not isinstance(last, ast.Return) or last.value is None:
+        return None
+    grown, bound = set(), set()
+    for node in ast.walk(loop):
+        if isinstance(node, (ast.Continue, ast.Yield, ast.YieldFrom)):
+            return None
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            grown.add(node.target.id)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr in ("append", "extend") and isinstance(node.func.value, ast.Name):
+                grown.add(node.func.value.id)
+        elif isinstance(node, ast.Assign):
+            bound.update(name for target in node.targets for name in names_bound(target))
+    grown -= bound
+    names = {node.id for node in ast.walk(last.value) if isinstance(node, ast.Name)}
+    return last if not grown.isdisjoint(names) else None
