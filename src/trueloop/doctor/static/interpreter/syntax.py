@@ -132,7 +132,8 @@ def returned_sum(loop: ast.AST) -> ast.Return | None:
     last = loop.body[-1]
     if not isinstance(last, ast.Return) or last.value is None:
         return None
-    grown, bound = set(), set()
+    grown: set[str] = set()
+    bound: set[str] = set()
     for node in ast.walk(loop):
         if isinstance(node, (ast.Continue, ast.Yield, ast.YieldFrom)):
             return None
