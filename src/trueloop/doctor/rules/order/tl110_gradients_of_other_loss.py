@@ -52,7 +52,7 @@ optimizer_d.step()
 ## How it is detected
 
 Two optimizers have different parameters. One loss reaches both: the second network was called on
-the output of the first. A different loss reaches the second network alone, over two or more of its
+the output of the first. A different loss reaches only the second network, over two or more of its
 calls. The second optimizer steps on the gradients of both losses, with no clearing in between; the
 first optimizer has stepped between them, or they belong to different turns. Not reported: gradients
 that are cleared, edited or frozen (`requires_grad_(False)`), losses whose gradients are added up

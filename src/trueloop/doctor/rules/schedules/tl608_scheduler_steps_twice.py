@@ -4,7 +4,7 @@
 
 Finds a schedule whose `step()` is called in the loop over batches and again, in the same epoch,
 outside of it. Also a schedule that steps twice, turn after turn, with no step of its optimizer in
-between: the call is there twice, or it stands in a loop over phases and runs after validation too.
+between: the call is there twice, or it is in a loop over phases and runs after validation too.
 
 ## Why it breaks training
 
