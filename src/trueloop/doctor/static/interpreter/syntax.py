@@ -126,7 +126,7 @@ def may_leave(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
 @once
 def returned_sum(loop: ast.AST) -> ast.Return | None:
     """The `return` that ends each turn of a loop with a value that the turns add up or collect:
-    there is no second turn."""
+    a second turn never comes."""
     if not isinstance(loop, (ast.For, ast.AsyncFor, ast.While)):
         return None
     last = loop.body[-1]
