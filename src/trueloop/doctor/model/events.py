@@ -187,6 +187,8 @@ class GradTaken(Event):
     """`torch.autograd.grad`: gradients were returned; nothing was added to `.grad`."""
 
     outputs: Tensor | None
+    of_parameters: bool = True
+    """They may be those of parameters; False where the inputs are other tensors (in source)."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -195,6 +197,9 @@ class GradEdited(Event):
 
     target: Optimizer | Tensor | None = None
     """The parameter, or what holds it (live)."""
+    how: Literal["set", "scaled", "clipped"] = "set"
+    """`scaled`: multiplied or divided in place; `clipped`: by a number that was computed from
+    gradients, or cut to a range (in source)."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -469,9 +474,11 @@ class EscapedToUnknown(Event):
 @dataclass(eq=False, kw_only=True)
 class GraphEscaped(Event):
     """A tensor with a graph, or a call of a model's own method, went to code that cannot be read;
-    once in a run for each `callee` (in source)."""
+    once in a run for each `callee` and the same models (in source)."""
 
     callee: str
+    models: frozenset[Model] = frozenset()
+    """The modules that the graph leads to; empty where that is not known."""
 
 
 @dataclass(eq=False, kw_only=True)

@@ -367,6 +367,8 @@ class Tensor(Thing):
     is_parameter: bool = field(default=False, init=False)
     """`nn.Parameter(...)` made it (in source)."""
     copy: ParameterCopy | None = field(default=None, init=False)
+    of_gradients: bool = field(default=False, init=False)
+    """It was computed from gradients: a norm (in source)."""
     grad_of: Tensor | None = field(default=None, init=False)
     data_of: Tensor | None = field(default=None, init=False)
     """The tensor whose `.grad` or `.data` it is (in source)."""

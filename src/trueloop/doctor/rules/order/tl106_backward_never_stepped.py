@@ -123,14 +123,18 @@ class BackwardNeverStepped(StepRule):
     def _is_used(self, lost: Backward, optimizer: Optimizer) -> bool:
         """Gradients are looked at, or parameters changed, by other means than the optimizer."""
         first = next(each.serial for each in self.timeline.events if each.place == lost.place)
-        edited = {each.place.line for each in self.timeline.events if isinstance(each, GradEdited)}
+        edits = [each for each in self.timeline.events if isinstance(each, GradEdited)]
+        edited = {each.place.line for each in edits}
+        clips = {(each.place.path, each.place.function) for each in edits if each.how == "clipped"}
         for event in self.timeline.events:
             if event.serial < first:
                 # Only what got hold of the optimizer, or hangs on backward, acts later on.
                 if isinstance(event, EscapedToUnknown) and _stays(event, optimizer):
                     return True
             elif may_change_gradients(event, optimizer) or (
-                _by_hand(event, optimizer) and event.place.line not in edited
+                _by_hand(event, optimizer)
+                and event.place.line not in edited
+                and (event.place.path, event.place.function) not in clips
             ):
                 return True
         return False

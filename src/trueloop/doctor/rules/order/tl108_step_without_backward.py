@@ -44,11 +44,12 @@ for inputs, targets in loader:
 ## How it is detected
 
 At the end of a run: in several iterations of a loop a model is called, an optimizer of that model
-is cleared and steps, and no `backward()` anywhere can reach its parameters. In a running program,
-none of its parameters had a gradient at any step. Not reported: gradients that are written by hand
-or taken by `autograd.grad`, losses or optimizers that are passed to code that cannot be read (it
-may call `backward()`), code with a `backward` that the reader did not come to, and optimizer
-classes with their own `step()`.
+is cleared and steps, and no `backward()` anywhere can reach its parameters, or only losses of other
+networks, whose gradients are cleared before each step. In a running program, none of its parameters
+had a gradient at any step. Not reported: gradients of parameters that are written by hand or taken
+by `autograd.grad`, losses or optimizers that are passed to code that cannot be read (it may call
+`backward()`), code with a `backward` that the reader did not come to (other than in the branch for
+a different option), and optimizer classes with their own `step()`.
 """
 
 from __future__ import annotations
@@ -77,7 +78,6 @@ from trueloop.doctor.rules.shared.step_order import (
     inside,
     micro,
     named,
-    same_turn,
     supplies,
 )
 
@@ -92,6 +92,7 @@ class StepWithoutBackward(StepRule):
         self._forwards: list[ModelForward] = []
         self._unsure = False
         """A gradient may come from elsewhere."""
+        self._escapes: list[GraphEscaped] = []
         self._fed: set[Optimizer] = set()
         """They had a gradient at some time."""
         self._reached: set[Optimizer] = set()
@@ -101,10 +102,11 @@ class StepWithoutBackward(StepRule):
         """Gradients themselves are seen, at each step."""
 
     def on_grad_taken(self, event: GradTaken) -> None:
-        self._unsure = True
+        self._unsure |= event.of_parameters
 
     def on_graph_escaped(self, event: GraphEscaped) -> None:
-        self._unsure |= not LEAVES_ALONE.search(event.callee)
+        if not LEAVES_ALONE.search(event.callee):
+            self._escapes.append(event)
 
     def on_not_called(self, event: NotCalled) -> None:
         if event.method == "backward":
@@ -140,15 +142,58 @@ class StepWithoutBackward(StepRule):
         if self._unsure:
             return
         for optimizer in self.timeline.optimizers:
-            if optimizer in self._fed or not is_plain(optimizer) or optimizer.frozen_groups:
+            if not is_plain(optimizer) or optimizer.frozen_groups:
                 continue  # what is frozen has no gradient: TL309
-            if optimizer in self._reached and not self._live:
-                continue
-            if any(self._may_supply(each, optimizer) for each in self.timeline.events):
-                continue
-            step = self._empty(optimizer)
-            if step is not None:
+            step = self._never_fed(optimizer) or self._fed_by_others(optimizer)
+            if step is not None and not any(_may_differentiate(e, step) for e in self._escapes):
                 self._report(step)
+
+    def _never_fed(self, optimizer: Optimizer) -> OptimizerStep | None:
+        """Its step, where nothing in the program computes a gradient for it."""
+        if optimizer in self._fed or (optimizer in self._reached and not self._live):
+            return None
+        if any(self._may_supply(each, optimizer) for each in self.timeline.events):
+            return None
+        return self._empty(optimizer)
+
+    def _fed_by_others(self, optimizer: Optimizer) -> OptimizerStep | None:
+        """Its step, where only other networks' losses reach its parameters, and are cleared before
+        each step: a discriminator without its own backward."""
+        if self._live or len(self.timeline.optimizers) < 2:
+            return None
+        step = self._empty(optimizer)
+        again = [
+            each
+            for each in self.timeline.events
+            if isinstance(each, OptimizerStep)
+            and each.optimizer is optimizer
+            and step is not None
+            and each.place == step.place
+        ]
+        return step if again and all(map(self._finds_nothing, again)) else None
+
+    def _finds_nothing(self, step: OptimizerStep) -> bool:
+        """Between the clearing and the step of one turn nothing computes a gradient."""
+        turn, optimizer = micro(step), step.optimizer
+        before = [
+            each
+            for each in self.timeline.events
+            if turn in each.turns and each.serial < step.serial
+        ]
+        cleared = [
+            position
+            for position, each in enumerate(before)
+            if isinstance(each, ZeroGrad)
+            and self.clears(each, optimizer)
+            and each.guards <= step.guards
+            and {*each.windows} <= {*step.windows}
+        ]
+        if step.closure or not cleared:
+            return False
+        earlier, later = before[: cleared[-1]], before[cleared[-1] :]
+        if any(self._may_supply(each, optimizer) for each in later):
+            return False
+        return all(_is_applied(each, earlier, optimizer) for each in earlier)
 
     def _may_supply(self, event: Event, optimizer: Optimizer) -> bool:
         if isinstance(event, Backward):
@@ -166,7 +211,7 @@ class StepWithoutBackward(StepRule):
             again = [each for each in steps if each.place == step.place]
             # Live, a turn that is one call of `step(closure)` cannot be told from the next.
             count = len(again) if step.closure else len({micro(each) for each in again})
-            if micro(step) is None or count < _TURNS or step.guards:
+            if micro(step) is None or count < _TURNS:
                 continue
             if self._is_cleared(step) and self._is_called(step):
                 return step
@@ -175,7 +220,8 @@ class StepWithoutBackward(StepRule):
     def _is_cleared(self, step: OptimizerStep) -> bool:
         return any(
             isinstance(each, ZeroGrad)
-            and clears(each, step.optimizer)
+            and each.target is not None
+            and clears(each, step.optimizer) is not False
             and inside(each, micro(step))
             for each in self.timeline.events
         )
@@ -185,8 +231,12 @@ class StepWithoutBackward(StepRule):
         return any(
             each.result_used
             and each.serial < step.serial
-            and same_turn(each, step)
-            and has_parameters_of(step.optimizer, each.model)
+            and each.guards >= step.guards
+            and micro(step) in each.turns
+            and (
+                has_parameters_of(step.optimizer, each.model)
+                or (not step.optimizer.models and self.alone(step.optimizer))
+            )
             for each in self._forwards
         )
 
@@ -202,6 +252,30 @@ class StepWithoutBackward(StepRule):
             fix="Call `loss.backward()` before `step()`, on the loss that the model's output went"
             " into.",
         )
+
+
+def _is_applied(event: Event, among: list[Event], optimizer: Optimizer) -> bool:
+    """No gradients of the optimizer come from it (TL101, where they are cleared), or a different
+    optimizer stepped with them."""
+    if not isinstance(event, Backward) or feeds(event, optimizer) is False:
+        return True
+    return any(
+        isinstance(each, OptimizerStep)
+        and each.optimizer is not optimizer
+        and each.serial > event.serial
+        and feeds(event, each.optimizer)
+        for each in among
+    )
+
+
+def _may_differentiate(escape: GraphEscaped, step: OptimizerStep) -> bool:
+    """Code that cannot be read got the graph of the optimizer's model, in a loop of the step."""
+    if not any(inside(escape, turn) for turn in step.turns):
+        return False
+    if not escape.guards <= step.guards or not {*escape.windows} <= {*step.windows}:
+        return False  # not before each step
+    models = escape.models
+    return not models or any(has_parameters_of(step.optimizer, model) for model in models)
 
 
 def _may_reach(event: Backward, optimizer: Optimizer) -> bool:

@@ -43,18 +43,23 @@ scaler.update()
 ## How it is detected
 
 Since the optimizer's last step: a scaled `backward()`, then clipping of its gradients without
-`unscale_` in between, then a step through the scaler, or an `unscale_` that comes too late. Not
-reported: an infinite limit (it measures), gradients that are divided by hand, a scaler that is
-certainly disabled, and Accelerate and Fabric, which unscale by themselves.
+`unscale_` in between, then a step through the scaler, or an `unscale_` that comes too late.
+Clipping is `clip_grad_norm_` and `clip_grad_value_`, and a loop over the parameters that multiplies
+each gradient by a number computed from gradients, or clamps it. Not reported: an infinite limit (it
+measures), gradients that are divided by hand, a scaler that is certainly disabled, and Accelerate
+and Fabric, which unscale by themselves.
 """
 
 from __future__ import annotations
 
 from trueloop.doctor.model.events import Backward, Clip, Event, GradEdited, OptimizerStep, Unscale
 from trueloop.doctor.model.findings import Insert, Move
+from trueloop.doctor.model.things import Optimizer, Tensor
 from trueloop.doctor.rules.shared.step_order import (
     StepRule,
     disjoint,
+    has_parameters_of,
+    is_edit,
     may_change_gradients,
     named,
     scaling,
@@ -75,25 +80,35 @@ class ClipsScaledGradients(StepRule):
             if found is not None:
                 self._report(event, *found, window)
 
-    def _scaled(self, step: OptimizerStep, window: list[Event]) -> tuple[Clip, Backward] | None:
+    def _scaled(
+        self, step: OptimizerStep, window: list[Event]
+    ) -> tuple[Clip | GradEdited, Backward] | None:
         optimizer = step.optimizer
         scaled: Backward | None = None
         for event in window:
             if isinstance(event, Unscale):
                 if event.optimizer is None or not disjoint(event.optimizer, optimizer):
                     return None
-            elif isinstance(event, GradEdited) or may_change_gradients(event, optimizer):
+            elif is_edit(event) or may_change_gradients(event, optimizer):
                 return None
             elif isinstance(event, Backward):
                 by = event.loss.scaled_by if event.loss is not None else None
                 if scaling(by) and self.feeds(event, optimizer):
                     scaled = event
-            elif isinstance(event, Clip) and scaled is not None and self.clips(event, optimizer):
+            elif (
+                isinstance(event, Clip) and scaled is not None and self.clips(event, optimizer)
+            ) or (
+                isinstance(event, GradEdited) and scaled is not None and _is_of(event, optimizer)
+            ):
                 return event, scaled
         return None
 
     def _report(
-        self, step: OptimizerStep, clip: Clip, backward: Backward, window: list[Event]
+        self,
+        step: OptimizerStep,
+        clip: Clip | GradEdited,
+        backward: Backward,
+        window: list[Event],
     ) -> None:
         late = next((each for each in window if isinstance(each, Unscale)), None)
         remedies: list[Insert | Move] = []
@@ -102,8 +117,11 @@ class ClipsScaledGradients(StepRule):
         elif late is None and side_by_side(clip, step) and step.spelled and step.scaler_spelled:
             text = f"{step.scaler_spelled}.unscale_({step.spelled})"
             remedies = [Insert(text, clip.place, "before")]
+        place = clip.place
+        if isinstance(clip, GradEdited) and clip.stack[: len(step.stack)] == step.stack:
+            place = (*clip.stack, place)[len(step.stack)]  # the call of the function that clips
         self.report(
-            clip.place,
+            place,
             "The gradients are clipped while they are still multiplied by the loss scale:"
             " the effective limit is thousands of times smaller than it reads.",
             related=[
@@ -114,3 +132,11 @@ class ClipsScaledGradients(StepRule):
             f"{step.spelled or named(step.optimizer).strip('`')})` before clipping.",
             remedies=remedies,
         )
+
+
+def _is_of(event: GradEdited, optimizer: Optimizer) -> bool:
+    """The gradients are those of the optimizer's parameters."""
+    target = event.target
+    return isinstance(target, Tensor) and any(
+        has_parameters_of(optimizer, model) for model in target.models
+    )

@@ -49,7 +49,6 @@ from trueloop.doctor.model.events import (
     Backward,
     Ended,
     Event,
-    GradEdited,
     OptimizerStep,
     ScalerUpdate,
     Unscale,
@@ -60,6 +59,7 @@ from trueloop.doctor.rules.shared.evidence import ignores_gradient_scale
 from trueloop.doctor.rules.shared.step_order import (
     StepRule,
     disjoint,
+    is_edit,
     may_change_gradients,
     named,
     scaling,
@@ -99,7 +99,7 @@ class StepBypassesScaler(StepRule):
                 by = event.loss.scaled_by if event.loss is not None else None
                 if self.feeds(event, optimizer):
                     scaled, unscaled = (event, False) if scaling(by) else (None, False)
-            elif isinstance(event, GradEdited) or may_change_gradients(event, optimizer):
+            elif is_edit(event) or may_change_gradients(event, optimizer):
                 return None
             elif isinstance(event, Unscale):
                 unscaled |= event.optimizer is None or not disjoint(event.optimizer, optimizer)

@@ -59,11 +59,12 @@ are divided by hand, and a frozen encoder that runs in float16 beside the traine
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Backward, Event, GradEdited, ModelForward, OptimizerStep
+from trueloop.doctor.model.events import Backward, Event, ModelForward, OptimizerStep
 from trueloop.doctor.rules.shared.step_order import (
     StepRule,
     backwards,
     has_parameters_of,
+    is_edit,
     may_change_gradients,
 )
 
@@ -75,8 +76,7 @@ class Fp16WithoutScaler(StepRule):
         if event.scaler is None:
             window = self.window(event.optimizer)
             untouched = not any(
-                isinstance(each, GradEdited) or may_change_gradients(each, event.optimizer)
-                for each in window
+                is_edit(each) or may_change_gradients(each, event.optimizer) for each in window
             )
             for backward in backwards(window):
                 forward = self._half(backward, event, window)

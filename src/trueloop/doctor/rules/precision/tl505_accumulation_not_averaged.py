@@ -53,11 +53,12 @@ divided afterwards, several losses of one batch or one per task, and an unknown 
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Backward, Event, GradEdited, OptimizerStep, ZeroGrad
+from trueloop.doctor.model.events import Backward, Event, OptimizerStep, ZeroGrad
 from trueloop.doctor.rules.shared.step_order import (
     StepRule,
     clears,
     inside,
+    is_edit,
     may_change_gradients,
     micro,
     named,
@@ -85,7 +86,7 @@ class AccumulationNotAveraged(StepRule):
         optimizer, turn = step.optimizer, micro(step)
         fed: list[Backward] = []
         for event in window:
-            if isinstance(event, GradEdited) or may_change_gradients(event, optimizer):
+            if is_edit(event) or may_change_gradients(event, optimizer):
                 return None
             if isinstance(event, ZeroGrad) and clears(event, optimizer) is not False:
                 fed = []

@@ -238,14 +238,21 @@ def supplies(event: Event, optimizer: Optimizer) -> bool:
     """After it the optimizer's gradients may be there."""
     if isinstance(event, Backward):
         return feeds(event, optimizer) is not False
-    return isinstance(event, GradEdited) or may_change_gradients(event, optimizer)
+    if isinstance(event, GradEdited):
+        return event.how == "set"
+    return may_change_gradients(event, optimizer)
 
 
 def relieves(event: Event, optimizer: Optimizer) -> bool:
     """It may have cleared or replaced the optimizer's gradients."""
     if isinstance(event, ZeroGrad):
         return clears(event, optimizer) is not False
-    return isinstance(event, GradEdited) or may_change_gradients(event, optimizer)
+    return is_edit(event) or may_change_gradients(event, optimizer)
+
+
+def is_edit(event: Event) -> bool:
+    """Gradients are changed by hand, and not merely clipped."""
+    return isinstance(event, GradEdited) and event.how != "clipped"
 
 
 # ------------------------------------------------------------------------------- time and place

@@ -84,7 +84,8 @@ def call(
 def unread_backward(m: Interpreter) -> bool:
     """Code of this run mentions a backward that the run has not called."""
     read = {id(each): each.survey for each in (m.modules[0], *m.entered.values())}
-    return any(each not in m.backwards for survey in read.values() for each in survey.backwards)
+    known = m.backwards | m.passed_by
+    return any(each not in known for survey in read.values() for each in survey.backwards)
 
 
 def _library(
@@ -139,7 +140,8 @@ def _method(
             own = isinstance(receiver, Optimizer) and name not in _OF_OPTIMIZERS
             m.expose([*everything, receiver] if own else everything, name, node)
     if isinstance(receiver, Model):
-        m.graph_escapes(name, node)
+        if not receiver.kind.startswith("torch.nn."):
+            m.graph_escapes(name, node, frozenset({receiver}))
         return call_foreign_method(m, receiver, name, everything, node)
     found = m.unknown(node, [receiver, *everything])
     found.number = isinstance(receiver, Unknown) and receiver.number

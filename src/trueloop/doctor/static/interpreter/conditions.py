@@ -9,6 +9,7 @@ from typing import Any
 from trueloop.doctor.model.arithmetic import is_hashable
 from trueloop.doctor.model.things import Loop, Model, Scheduler, Thing
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
+from trueloop.doctor.static.interpreter.syntax import written
 from trueloop.doctor.static.interpreter.values import (
     Class,
     Constant,
@@ -22,6 +23,7 @@ from trueloop.doctor.static.interpreter.values import (
     Sequence,
     Unknown,
     Value,
+    constant,
 )
 
 _COMPARE = {
@@ -64,6 +66,10 @@ def outcome_of(
             preferred = False  # `if not isinstance(...)`: the branch is the option.
         outcome, guards = outcome_of(m, node.operand, scope, preferred)
         return not outcome, guards
+    if preferred is None and isinstance(node, ast.Attribute):
+        files = (scope.module.survey, m.modules[0].survey)
+        if any(each.exits and written(node) in each.exits for each in files):
+            preferred = False
     value = m.evaluate(node, scope)
     if isinstance(value, Constant) and value.modulo is not None:
         m.tested.append(value.modulo)
@@ -84,10 +90,16 @@ def compare(m: Interpreter, sign: ast.cmpop, left: Any, right: Any, node: ast.ex
         return _contained(m, kind, left, right, node)
     if isinstance(left, Constant) and isinstance(right, Constant):
         return _numbers(m, kind, left, right)
+    if kind in (ast.Eq, ast.NotEq) and isinstance(left, Sequence):
+        same = _same_items(left, right)
+        if same is not None:
+            return Constant(same == (kind is ast.Eq))
     if isinstance(left, Constant) and left.loop_variant and kind in (ast.Eq, ast.NotEq):
         return _counted(m, kind, left, right)
     if isinstance(right, Constant) and right.loop_variant and kind in (ast.Eq, ast.NotEq):
         return _counted(m, kind, right, left)
+    if isinstance(left, Thing) and not left.known and isinstance(constant(right), str):
+        left = Unknown(m.key(left))  # `args.optimizer == "adam"` asks for a name
     if isinstance(left, Unknown) and isinstance(right, Constant) and kind in (ast.Eq, ast.NotEq):
         return _equality(m, kind, left, right)
     key = f"{m.key(left)} {_SIGN[kind]} {m.key(right)}"
@@ -125,6 +137,22 @@ def _identity(
     if isinstance(left, LibraryName) and isinstance(right, LibraryName):
         return Constant((left.name == right.name) != negated)
     return Constant((left is right) != negated)
+
+
+def _same_items(left: Sequence, right: object) -> bool | None:
+    """Two containers of constants are equal; None where that is not known. `TRAIN = 0,` in an
+    enumeration is a tuple."""
+    if left is right:
+        return True
+    if not isinstance(right, Sequence) or left.open or right.open:
+        return None
+    pairs = [*zip(left.values, right.values, strict=False)]
+    if not all(
+        isinstance(each, Constant) and not each.loop_variant for pair in pairs for each in pair
+    ):
+        return None
+    same = all(constant(one) == constant(other) for one, other in pairs)
+    return same and left.kind == right.kind and len(left.values) == len(right.values)
 
 
 def _contained(

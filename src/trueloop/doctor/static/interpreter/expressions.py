@@ -265,6 +265,7 @@ def _bool(m: Interpreter, node: ast.BoolOp, scope: Scope) -> Value:
 
 def _conditional(m: Interpreter, node: ast.IfExp, scope: Scope) -> Value:
     outcome, guards = conditions.outcome_of(m, node.test, scope)
+    m.chose |= bool(guards)
     with m.guarded(guards):
         return evaluate(m, node.body if outcome else node.orelse, scope)
 

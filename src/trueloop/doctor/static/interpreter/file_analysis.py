@@ -20,14 +20,10 @@ from trueloop.doctor.model.findings import Finding
 from trueloop.doctor.model.things import Thing
 from trueloop.doctor.rules.base import Rule, RuleRunner
 from trueloop.doctor.static.inputs.skipped import Gaps
+from trueloop.doctor.static.interpreter.branches import BranchPolicy
 from trueloop.doctor.static.interpreter.calls import enter, new_object, start, unread_backward
 from trueloop.doctor.static.interpreter.code_of_tests import is_test
-from trueloop.doctor.static.interpreter.interpreter import (
-    DEPTH,
-    BranchPolicy,
-    Interpreter,
-    LeaveGenerator,
-)
+from trueloop.doctor.static.interpreter.interpreter import DEPTH, Interpreter, LeaveGenerator
 from trueloop.doctor.static.interpreter.loops import elements
 from trueloop.doctor.static.interpreter.project import Project
 from trueloop.doctor.static.interpreter.source_interpreter import SourceInterpreter
@@ -101,7 +97,7 @@ class FileAnalysis:
         """Make the runs of one beginning."""
         first = self._run(drive, BranchPolicy(True), effort, whole_program)
         sites, reached = dict(first.sites), set(first.reached)
-        if sites and effort.both and self.goes_on():
+        if (sites or first.chose) and effort.both and self.goes_on():
             second = self._run(drive, BranchPolicy(False), effort, whole_program)
             sites |= second.sites
             reached |= second.reached

@@ -12,7 +12,6 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -20,10 +19,12 @@ from trueloop.doctor.model.arithmetic import SIZE
 from trueloop.doctor.model.events import EscapedToUnknown, Event, GraphEscaped, Made
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.known_values import loop_of
-from trueloop.doctor.model.things import AccumulationWindow, Loop, Size, Tensor, Thing, Turn
+from trueloop.doctor.model.things import AccumulationWindow, Loop, Model, Size, Tensor, Thing, Turn
+from trueloop.doctor.static.interpreter.branches import BranchPolicy, OpenBranch, limit_in
 from trueloop.doctor.static.interpreter.project import Project
 from trueloop.doctor.static.interpreter.step_budget import Counting
 from trueloop.doctor.static.interpreter.values import (
+    KEEPS_GRAPH,
     KEY,
     Constant,
     DictValue,
@@ -39,6 +40,7 @@ from trueloop.doctor.static.interpreter.values import (
     inside,
     parts_of,
     short_key,
+    varies,
 )
 
 DEPTH = 14
@@ -61,27 +63,6 @@ class ControlFlow(Enum):
 
 class LeaveGenerator(Exception):  # noqa: N818 - it carries a signal, it is not an error
     """Who consumes a generator of the user's has enough."""
-
-
-@dataclass(slots=True)
-class BranchPolicy:
-    """How one run decides what the source leaves open."""
-
-    optional: bool = True
-    """Take the branches that an option switches on."""
-    forced: dict[str, bool] = field(default_factory=dict)
-    """Decisions made in advance, by the condition's key."""
-
-
-@dataclass(slots=True)
-class OpenBranch:
-    """An open condition as it was met."""
-
-    key: str
-    negated: bool
-    branches: tuple[list[ast.stmt], list[ast.stmt]]
-    module: Module
-    """The file that contains it."""
 
 
 class CallRecord(NamedTuple):
@@ -118,8 +99,9 @@ class Interpreter(Counting, ABC):
         self.turn_starts: list[int] = []
         self.turns_begun = 0
         self.guards: list[str] = []
-        self.escaped: set[str] = set()
-        """Functions that cannot be read and were given tensors with a graph."""
+        self.escaped: set[tuple[str, frozenset[Model], int]] = set()
+        """Functions that cannot be read and were given tensors with a graph: of which models, and
+        in which loop."""
         self.windows: list[AccumulationWindow] = []
         """The windows whose branches the run is in."""
         self.tested: list[AccumulationWindow] = []
@@ -138,6 +120,10 @@ class Interpreter(Counting, ABC):
         """The next function is entered without a caller: its defaults are options, not values."""
         self.inside_models = 0
         """How many modules' `forward` the machine is in."""
+        self._begin()
+
+    def _begin(self) -> None:
+        """The findings of the run, still empty."""
         self.decided: dict[str, bool] = {}
         self.limits: dict[str, list[tuple[Callable[[Any, Any], Any], float, bool]]] = {}
         """Quantity -> what was decided about it and a number: (comparison, number, outcome)."""
@@ -146,9 +132,15 @@ class Interpreter(Counting, ABC):
         """Sizes of windows (`(i + 1) % n`), by their key, that this run takes for more than one."""
         self.sites: dict[int, OpenBranch] = {}
         self.reached: set[tuple[int, bool]] = set()
+        self.chose = False
+        """A conditional expression hangs on an open condition."""
         self.entered: dict[int, Module] = {}
         """Functions of the user's that were entered, by the identity of their node."""
         self.backwards: set[int] = set()  # the `.backward` that were called, likewise
+        self.passed_by: set[int] = set()
+        """Those in branches for other options than this run's."""
+        self.varying: set[str] = set()
+        """Open conditions, by their key, that may differ from turn to turn."""
         self.bare: set[int] = set()
         """Calls that are whole statements: the result is not used."""
         self.preprocesses = False
@@ -289,7 +281,7 @@ class Interpreter(Counting, ABC):
                 self.look(node)
                 if isinstance(each, Tensor):
                     if each.graph is not False and each.models:
-                        self.graph_escapes(callee, node)
+                        self.graph_escapes(callee, node, each.models)
                 elif isinstance(each, Thing):
                     things.append(each)
         if not things:
@@ -298,11 +290,18 @@ class Interpreter(Counting, ABC):
             thing.exposed = True
         self.emit(EscapedToUnknown, node, things=things, callee=callee)
 
-    def graph_escapes(self, callee: str, node: ast.AST) -> None:
-        """Code that cannot be read may run a backward."""
-        if callee not in self.escaped:
-            self.escaped.add(callee)
-            self.emit(GraphEscaped, node, callee=callee)
+    def graph_escapes(
+        self, callee: str, node: ast.AST, models: frozenset[Model] = frozenset()
+    ) -> None:
+        """Code that cannot be read may run a backward. The layers of a `forward` do not, nor do
+        methods of tensors."""
+        if self.inside_models or callee.rpartition(".")[2] in KEEPS_GRAPH:
+            return
+        loop = id(self.turns[-1].loop) if self.turns else 0
+        key = (callee, models, loop)
+        if key not in self.escaped:
+            self.escaped.add(key)
+            self.emit(GraphEscaped, node, callee=callee, models=models)
 
     # ------------------------------------------------------------------ conditions
 
@@ -347,14 +346,29 @@ class Interpreter(Counting, ABC):
                 fact = follows
             elif preferred is not None:
                 fact = preferred != negated
+            elif (default := self._is_default(value)) is not None:
+                fact = default
             else:
                 fact = self.policy.optional
             self.decided[key] = fact
+            if varies(value):
+                self.varying.add(key)
             self._note_limit(key, fact)
             equals = getattr(value, "equals", None)
             if fact and equals is not None:
                 self.equal[equals[0]] = equals[1]
         return fact != negated, key if fact else f"not {key}"
+
+    def _is_default(self, value: Value) -> bool | None:
+        """`args.optimizer == "adamw"` in the run without options: what the default says."""
+        equals = getattr(value, "equals", None)
+        if self.policy.optional or equals is None:
+            return None
+        name = equals[0].rpartition(".")[2]
+        for module in (self.modules[-1], self.modules[0]):
+            if isinstance(default := module.survey.options.get(name), str):
+                return bool(default == equals[1])
+        return None
 
     def _ruled_out(self, value: Value) -> bool:
         """The run was asked to take the same quantity for a different constant, or has found it to
@@ -374,7 +388,7 @@ class Interpreter(Counting, ABC):
         """Remember that `n > 3` was decided, for what is asked about `n` later."""
         for sign, holds in _ORDER.items():
             name, found, _ = key.rpartition(f" {sign} ")
-            limit = _limit(key, f"{name} {sign} ") if found else None
+            limit = limit_in(key, f"{name} {sign} ") if found else None
             if limit is not None and len(known := self.limits.setdefault(name, [])) < SIZE:
                 known.append((holds, limit, fact))
 
@@ -382,11 +396,11 @@ class Interpreter(Counting, ABC):
         """The truth of `n > 1` in a run that was asked to take `n` for 1."""
         for sign, holds in _ORDER.items():
             name, found, _ = key.rpartition(f" {sign} ")
-            limit = _limit(key, f"{name} {sign} ") if found else None
+            limit = limit_in(key, f"{name} {sign} ") if found else None
             if limit is None:
                 continue
             for other, fact in self.policy.forced.items():
-                number = _limit(other, f"{name} == ")
+                number = limit_in(other, f"{name} == ")
                 if fact and number is not None:
                     return bool(holds(number, limit))
         return None
@@ -477,13 +491,3 @@ class Interpreter(Counting, ABC):
         """Things made then are older than the current turn over batches."""
         start = self.batch_turn()
         return made is not None and start is not None and made < start
-
-
-def _limit(key: str, beginning: str) -> float | None:
-    """The number that a comparison ends with, if it begins so."""
-    if not key.startswith(beginning):
-        return None
-    try:
-        return float(key[len(beginning) :])
-    except ValueError:
-        return None

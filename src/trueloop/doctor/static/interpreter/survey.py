@@ -11,6 +11,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
+from trueloop.doctor.static.interpreter.syntax import written
+
 LONGEST_DEFAULT = 1_000
 """Characters of an option's default that is taken for known."""
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -72,6 +74,8 @@ class FileSummary:
         self._kinds: dict[int, str] = {}
         self.backwards: list[int] = []
         """Every `.backward`, called or not, by the identity of its node."""
+        self.exits: set[str] = set()
+        """Options that end a program or function early where they are on (`if args.evaluate:`)."""
         self._look(tree.body, CodeContents())
         self._trains: dict[str, tuple[bool, bool]] | None = None
 
@@ -104,6 +108,9 @@ class FileSummary:
                 continue
             if isinstance(node, ast.Call):
                 self._look_at_call(node, inside)
+            elif isinstance(node, ast.If):
+                if not depth and isinstance(node.test, ast.Attribute) and leaves(node.body[-1]):
+                    self.exits.add(written(node.test))
             elif isinstance(node, (ast.Yield, ast.YieldFrom)):
                 for each in inside:
                     each.yields = True

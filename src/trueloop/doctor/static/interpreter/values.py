@@ -10,6 +10,7 @@ A value is one of
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +26,7 @@ from trueloop.doctor.model.known_values import (
     Unknown as Unknown,
     Value as Value,
     constant as constant,
+    loop_of as loop_of,
     short_key as short_key,
 )
 from trueloop.doctor.model.things import Model, Optimizer, Tensor, Thing
@@ -300,3 +302,23 @@ def parts_of(value: Value) -> Iterable[Value]:
     if isinstance(value, CombinedIterable):
         return value.sources
     return [value.receiver] if isinstance(value, (Method, LibraryMethod)) else ()
+
+
+KEEPS_GRAPH = frozenset(
+    "to float half double bfloat16 long int bool view reshape flatten squeeze unsqueeze permute"
+    " transpose contiguous detach clone cpu cuda numpy item tolist expand expand_as repeat mean sum"
+    " max min argmax size dim numel type type_as chunk split unbind masked_fill add_scalar".split()
+)
+"""Methods that run no backward, whatever they are called on: those of tensors."""
+_OF_TURN = re.compile(r"<\d+\.\d+\.[1-9]\d*>")
+"""The key of something that was computed within a loop."""
+
+
+def varies(value: Value) -> bool:
+    """It may differ from turn to turn: it hangs on a tensor or on a loop's count."""
+    return any(
+        isinstance(each, Tensor)
+        or bool(loop_of(each))
+        or (isinstance(each, Unknown) and _OF_TURN.search(each.key) is not None)
+        for each in inside(value, parts_of, 4)
+    )

@@ -8,7 +8,10 @@ from typing import Any
 from trueloop.doctor.model.events import GradEdited, ManualUpdate, ZeroGrad
 from trueloop.doctor.model.things import Tensor
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
-from trueloop.doctor.static.interpreter.values import Constant
+from trueloop.doctor.static.interpreter.values import Constant, Sequence, Unknown
+
+_PARTS = 4
+"""Parts of a value that are looked into."""
 
 
 def owner_of(tensor: object) -> tuple[str, Tensor | None]:
@@ -23,13 +26,26 @@ def owner_of(tensor: object) -> tuple[str, Tensor | None]:
     return "", None
 
 
-def notice(m: Interpreter, target: object, value: object, node: ast.AST) -> None:
+def notice(m: Interpreter, target: object, value: object, node: ast.AST, how: str = "set") -> None:
     """`target op= value` or an in-place method: an update by hand, or an edited gradient."""
     word, parameter = owner_of(target)
     if word == "grad":
-        m.emit(GradEdited, node, target=parameter)
+        if how == "scaled" and is_measured(value):
+            how = "clipped"
+        m.emit(GradEdited, node, target=parameter, how=how)
     elif word == "data" or (word == "parameter" and not m.recording):
         m.emit(ManualUpdate, node, target=parameter)
+
+
+def is_measured(value: object, depth: int = 12) -> bool:
+    """A value was computed from gradients, like their norm, through plain numbers too."""
+    if isinstance(value, Tensor):
+        return value.of_gradients
+    if isinstance(value, Sequence):
+        return any(is_measured(each, depth - 1) for each in value.values[:_PARTS] if depth)
+    if isinstance(value, Unknown):
+        return any(is_measured(each, depth - 1) for each in value.of[:_PARTS] if depth)
+    return False
 
 
 def cleared(m: Interpreter, parameter: Tensor | None, node: ast.AST) -> None:

@@ -59,7 +59,9 @@ def _autograd_backward(call: LibraryCall) -> Value:
 @calls("torch.autograd.grad")
 def _autograd_grad(call: LibraryCall) -> Value:
     outputs = as_tensor(call.machine, call.arg(0, "outputs"), call.node)
-    call.emit(GradTaken, outputs=outputs)
+    inputs = tensors_in(call.machine, call.arg(1, "inputs"), call.node)
+    others = [each for each in inputs if each.role != "parameter" and not each.is_parameter]
+    call.emit(GradTaken, outputs=outputs, of_parameters=not inputs or len(others) < len(inputs))
     made = derive(call.machine, call.node, outputs)
     if call.const(3, "create_graph", False) is False:
         made.graph, made.models = False, frozenset()
@@ -243,7 +245,8 @@ def _in_place(call: LibraryCall) -> Value:
     if word == "grad" and zero:
         cleared(call.machine, parameter, call.node)
     else:
-        notice(call.machine, tensor, call.arg(0), call.node)
+        how = {"mul_": "scaled", "div_": "scaled", "clamp_": "clipped"}.get(call.name, "set")
+        notice(call.machine, tensor, call.arg(0), call.node, how)
     if call.name in ("div_", "mul_") and tensor.is_loss:
         tensor.divided = True
     return tensor

@@ -58,6 +58,8 @@ def derive(
         loader=next((parent.loader for parent in parents if parent.loader), None),
         known=bool(parents) and all(parent.known for parent in parents),
     )
+    if any(parent.of_gradients or parent.grad_of is not None for parent in parents):
+        made.of_gradients = True
     if same and parents:
         first = parents[0]
         made.activation, made.role = first.activation, first.role if not on else ""
