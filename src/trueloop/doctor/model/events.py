@@ -187,8 +187,7 @@ class GradTaken(Event):
     """`torch.autograd.grad`: gradients were returned; nothing was added to `.grad`."""
 
     outputs: Tensor | None
-    of_parameters: bool = True
-    """They may be those of parameters; False where the inputs are other tensors (in source)."""
+    of_parameters: bool = True  # or may be; False for other tensors (in source)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -198,8 +197,7 @@ class GradEdited(Event):
     target: Optimizer | Tensor | None = None
     """The parameter, or what holds it (live)."""
     how: Literal["set", "scaled", "clipped"] = "set"
-    """`scaled`: multiplied or divided in place; `clipped`: by a number that was computed from
-    gradients, or cut to a range (in source)."""
+    """Multiplied in place; `clipped`: by a number made of gradients, or cut to a range."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -477,8 +475,7 @@ class GraphEscaped(Event):
     once in a run for each `callee` and the same models (in source)."""
 
     callee: str
-    models: frozenset[Model] = frozenset()
-    """The modules that the graph leads to; empty where that is not known."""
+    models: frozenset[Model] = frozenset()  # that the graph leads to; empty: not known
 
 
 @dataclass(eq=False, kw_only=True)
