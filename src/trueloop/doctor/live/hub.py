@@ -234,6 +234,7 @@ class Hub:
         self.lost = ProbeMoment[[Any, Any, Any]](self)
         self.before_backward = ProbeMoment[[Any, Any, FrameType]](self)
         self.after_backward = ProbeMoment[[FrameType]](self)
+        self.gradient_taken = ProbeMoment[[Any, FrameType]](self)
         self.before_step = ProbeMoment[[Optimizer, FrameType]](self)
         self.after_step = ProbeMoment[[Optimizer, Any, FrameType]](self)
         self.fetched = ProbeMoment[[Any, Any]](self)

@@ -27,6 +27,14 @@ class Measured(Event):
 
 
 @dataclass(eq=False, kw_only=True)
+class ConstantTerm(Measured):
+    """A gradient without a graph is a term of the loss that `backward` is called on."""
+
+    gradient: Location
+    """Where it was taken."""
+
+
+@dataclass(eq=False, kw_only=True)
 class LossInputRange(Measured):
     """The origin of a loss's inputs, if the graph does not show how they were computed."""
 

@@ -328,6 +328,22 @@ class ParameterCopy(NamedTuple):
     """The expression with the conversion inside of `nn.Parameter(...)`; empty if unknown."""
 
 
+class ConstantGradient(NamedTuple):
+    """The result of `autograd.grad` without `create_graph=True`: a constant to the next backward.
+    Only while reading source."""
+
+    place: Location
+    option: Location
+    """The value that is written for `create_graph`; `NOWHERE` without one."""
+    last_argument: Location
+    forwards: frozenset[int]
+    """Of the output that it is the gradient of."""
+    inputs: frozenset[Thing] = frozenset()
+    """The tensors that the derivative was taken with respect to, as far as they are known."""
+    residual: bool = False
+    """It was added to what the same forward gave."""
+
+
 @dataclass(eq=False, kw_only=True)
 class Tensor(Thing):
     """A tensor, as far as its history matters. Operations make new ones."""
@@ -370,6 +386,10 @@ class Tensor(Thing):
     of_gradients: bool = field(default=False, init=False)
     """It was computed from gradients: a norm (in source)."""
     grad_of: Tensor | None = field(default=None, init=False)
+    gradient: ConstantGradient | None = field(default=None, init=False)
+    """It was computed from this gradient, without a graph."""
+    constant_terms: frozenset[ConstantGradient] = field(default=frozenset(), init=False)
+    """Gradients that were added to a loss, or to a residual, which it is."""
     data_of: Tensor | None = field(default=None, init=False)
     """The tensor whose `.grad` or `.data` it is (in source)."""
     holder: Optimizer | None = field(default=None, init=False)

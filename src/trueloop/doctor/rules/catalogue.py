@@ -87,6 +87,7 @@ ENTRIES = (
     Entry("TL406", "initial-loss-off", "warning", "L"),
     Entry("TL407", "constant-predictions", "warning", "L"),
     Entry("TL408", "softmax-over-batch", "warning", "SL"),
+    Entry("TL410", "penalty-without-graph", "error", "SL"),
     # Precision, accumulation, clipping
     Entry("TL501", "clips-scaled-gradients", "error", "SL"),
     Entry("TL502", "scaler-never-updated", "error", "SL"),

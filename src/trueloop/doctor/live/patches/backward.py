@@ -170,6 +170,11 @@ def _begins(recorder: Recorder, tensors: object, given: CallArguments, frame: Fr
         hub.before_backward(tensors, event, frame)
 
 
+def _creates_graph(args: Args, kwargs: Kwargs) -> bool:
+    """The switch of `torch.autograd.grad`."""
+    return bool(kwargs.get("create_graph", args[4] if len(args) > 4 else False))
+
+
 def _grad(recorder: Recorder, original: Callable[P, R]) -> Callable[P, R]:
     hub = recorder.hub
 
@@ -184,7 +189,9 @@ def _grad(recorder: Recorder, original: Callable[P, R]) -> Callable[P, R]:
         def say() -> None:
             first = next(autograd_graph.tensors_in(outputs), None)
             taken = None if first is None else autograd_graph.tensor_of(first, recorder.things)
-            recorder.emit(GradTaken, frame, outputs=taken)
+            event = recorder.emit(GradTaken, frame, outputs=taken)
+            if event is not None and event.grad and not _creates_graph(args, kwargs):
+                hub.gradient_taken(event, frame)
 
         hub.guarded(say)
         return original(*args, **kwargs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from trueloop.doctor.live.hub import Hub
 from trueloop.doctor.live.memory import recorded_shapes
 from trueloop.doctor.live.probes import (
+    constant_terms,
     data,
     idle_parameters,
     layers_made_again,
@@ -34,6 +35,7 @@ PROBES: tuple[type[Probe], ...] = (
     pairwise_losses.Pairs,
     muon_parameters.MuonParameters,
     layers_made_again.LayersMadeAgain,
+    constant_terms.ConstantTerms,
 )
 """In the order in which they hear of a moment."""
 

@@ -41,6 +41,9 @@ class Probe:
 
     def after_backward(self, frame: FrameType) -> None: ...
 
+    def gradient_taken(self, event: Event, frame: FrameType) -> None:
+        """`autograd.grad` was called for a result without a graph."""
+
     def before_step(self, optimizer: Optimizer, frame: FrameType) -> None: ...
 
     def after_step(self, optimizer: Optimizer, event: Event, frame: FrameType) -> None: ...

@@ -151,6 +151,8 @@ def _computed(call: LibraryCall, criterion: Criterion) -> Tensor:
     made.reduced = {"mean": "mean", "batchmean": "mean", "sum": "sum"}.get(
         criterion.reduction or ""
     )
+    if open_input or call.open:
+        made.gradient = None
     call.emit(Loss, criterion=criterion, input=source, target=target, output=made)
     return made
 

@@ -281,6 +281,7 @@ def _layer_output(call: LibraryCall, model: Model, short: str, parents: list[Ten
     passes = short in _PASS_THROUGH and model.kind.startswith("torch.nn.")
     made = derive(m, call.node, *parents, same=passes and bool(parents))
     made.is_loss, made.role, made.scaled_by = False, "", None
+    made.gradient, made.constant_terms = None, frozenset()
     if not model.kind.startswith("torch.nn."):
         head = _head_of(model)
         if head is not None:
@@ -338,7 +339,7 @@ def _mark(call: LibraryCall, value: Value, model: Model, serial: int, depth: int
     if isinstance(value, (Unknown, OpaqueObject)):
         value = derive(m, call.node, *tensors_in(m, value, call.node))
     if isinstance(value, Tensor):
-        if m.recording:
+        if m.recording and value.gradient is None:
             value.graph = True
             value.models |= {model}
             value.forwards |= {serial} if serial else frozenset()

@@ -17,6 +17,7 @@ from trueloop.doctor.static.interpreter.values import (
     Value,
     constant,
 )
+from trueloop.doctor.static.stubs import constant_gradients
 from trueloop.doctor.static.stubs.manual_updates import cleared, notice, owner_of
 from trueloop.doctor.static.stubs.tensors import add_up, as_tensor, derive, flagged, tensors_in
 
@@ -63,8 +64,22 @@ def _autograd_grad(call: LibraryCall) -> Value:
     others = [each for each in inputs if each.role != "parameter" and not each.is_parameter]
     call.emit(GradTaken, outputs=outputs, of_parameters=not inputs or len(others) < len(inputs))
     made = derive(call.machine, call.node, outputs)
-    if call.const(3, "create_graph", False) is False:
+    if call.const(4, "create_graph", False) is False:
         made.graph, made.models = False, frozenset()
+        constant_gradients.mark(call, made, outputs)
+    return made
+
+
+@calls("torch.autograd.functional.jacobian", "torch.autograd.functional.hessian")
+def _jacobian(call: LibraryCall) -> Value:
+    """Of a function: whatever that computes has no graph unless it is asked for."""
+    given = [tensor for each in call.args for tensor in tensors_in(call.machine, each, call.node)]
+    made = derive(call.machine, call.node, *given)
+    if call.const(2, "create_graph", False) is False:
+        made.graph, made.models = False, frozenset()
+        constant_gradients.mark(call, made, Tensor())
+    else:
+        made.graph = None
     return made
 
 
@@ -294,6 +309,8 @@ def _torch(call: LibraryCall) -> Value:
     )
     if name in ("mean", "sum") and len(call.args) == 1 and "dim" not in call.kwargs:
         made.reduced = name
+    if made.gradient is not None:
+        constant_gradients.forget_unknown(call, made)
     if name.endswith("_like"):
         made = Tensor(made=call.place, graph=False, loader=made.loader)
         made.requires_grad = bool(call.const(-1, "requires_grad", False, False))

@@ -19,6 +19,7 @@ from trueloop.doctor.static.interpreter.values import (
     Value,
     constant,
 )
+from trueloop.doctor.static.stubs import constant_gradients
 from trueloop.doctor.static.stubs.manual_updates import cleared, is_nothing, notice
 
 T = TypeVar("T")
@@ -65,6 +66,8 @@ def derive(
         made.activation, made.role = first.activation, first.role if not on else ""
         made.values = first.values
         made.reduced = first.reduced
+    if recorded and any(parent.gradient or parent.constant_terms for parent in parents):
+        constant_gradients.carry(made, parents, linear=keeps_loss or same)
     return made
 
 
@@ -143,6 +146,8 @@ def combine(
         made.is_loss = False
     if isinstance(sign, ast.Add):
         made.terms = (left, right)
+    if made.gradient or made.constant_terms or any(each.gradient for each in mine):
+        constant_gradients.combine(made, sign, left, right)
     made.dtype = mine[0].dtype if len(mine) == 1 else None
     return made
 
@@ -165,6 +170,7 @@ def add_up(m: Interpreter, source: Any, node: ast.AST) -> Value:
         return m.unknown(node, (source,))
     made = derive(m, node, *parents, keeps_loss=True)
     made.terms = source
+    constant_gradients.add_up(made, parents)
     return made
 
 
