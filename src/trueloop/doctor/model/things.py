@@ -193,6 +193,15 @@ class Scheduler(Thing):
     """Its `last_epoch` before the first `step()` that was seen (live)."""
     calls_between_samples: int = 0
     """Calls of `step()` that came while no update was sampled (live)."""
+    own_step: bool = False
+    """Its class has methods of the user's own that may set learning rates."""
+
+
+RATES_UNTOUCHED = frozenset(
+    "__init__ get_lr _get_closed_form_lr get_last_lr print_lr state_dict load_state_dict __repr__"
+    " __str__".split()
+)
+"""Methods of a schedule that change no learning rate by themselves."""
 
 
 @dataclass(eq=False, kw_only=True)

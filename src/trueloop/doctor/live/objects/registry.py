@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
@@ -16,6 +17,7 @@ from trueloop.doctor.live.objects import inspection
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import (
     NOWHERE,
+    RATES_UNTOUCHED,
     Checkpoint,
     Dataset,
     Loader,
@@ -279,6 +281,7 @@ class ObjectRegistry:
             return Scheduler(
                 kind=kind.__name__,
                 cls=None if kind.__module__.startswith("torch.optim") else kind.__qualname__,
+                own_step=not _own_methods(kind) <= RATES_UNTOUCHED,
                 known=True,
                 made=made,
                 name=source_map.assigned_to(made) if made.line else "",
@@ -432,3 +435,9 @@ def _package(kind: type) -> str:
 
 def _users(kind: type) -> list[type]:
     return [base for base in kind.__mro__ if not base.__module__.startswith("torch.optim")]
+
+
+def _own_methods(kind: type) -> set[str]:
+    """The methods that a class and those above it add to torch's."""
+    added = (vars(base).items() for base in _users(kind) if base is not object)
+    return {name for each in added for name, value in each if inspect.isfunction(value)}

@@ -59,7 +59,7 @@ def _made(recorder: Recorder, original: Method[Any, P, None]) -> Method[Any, P, 
         caller = sys._getframe(1)
 
         def say() -> None:
-            frame = _outside(self, caller)
+            frame = outside(self, caller)
             hub.sample(why=("made", frame.f_code, frame.f_lasti))
             hub.made(self, frame)
             if hub.sampling:  # weights that were put back begin something new
@@ -72,9 +72,9 @@ def _made(recorder: Recorder, original: Method[Any, P, None]) -> Method[Any, P, 
     return __init__
 
 
-def _outside(optimizer: Optimizer, frame: FrameType) -> Any:
-    """Where an optimizer is made, rather than its class's own constructor."""
-    makers = (vars(kind).get("__init__") for kind in type(optimizer).__mro__)
+def outside(made: object, frame: FrameType) -> FrameType:
+    """Where an object is made, rather than its class's own constructor."""
+    makers = (vars(kind).get("__init__") for kind in type(made).__mro__)
     own = {getattr(maker, "__code__", None) for maker in makers}
     while frame.f_back is not None and frame.f_code in own:
         frame = frame.f_back

@@ -11,6 +11,7 @@ from torch.optim import lr_scheduler, swa_utils
 
 from trueloop.doctor.live.frames import source_map
 from trueloop.doctor.live.objects import constructor_arguments, inspection
+from trueloop.doctor.live.patches.optimizers import outside
 from trueloop.doctor.model.events import Made, SchedulerStep
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Scheduler
@@ -53,14 +54,15 @@ def _made(
             original(self, *args, **kwargs)
         finally:
             track.quiet = False
-        frame = sys._getframe(1)
+        caller = sys._getframe(1)
 
         def say() -> None:
+            frame = outside(self, caller)
             hub.sample(why=("made", frame.f_code, frame.f_lasti))
             place = recorder.place(frame)
             thing = recorder.things.scheduler(self, place)
             given = constructor_arguments.bound(original, self, *args, **kwargs)
-            _note_arguments(recorder, thing, original, given)
+            _note_arguments(recorder, thing, original if frame is caller else type(self), given)
             _by_function(thing, place)
             if thing.arguments.get("last_epoch", -1) != -1:
                 thing.attributes["last_epoch"] = thing.arguments["last_epoch"]

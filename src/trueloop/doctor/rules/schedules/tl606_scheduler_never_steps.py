@@ -37,13 +37,14 @@ The program creates the schedule, its optimizer steps in at least two iterations
 that, and no path calls `scheduler.step()`. A schedule that only steps after the loop over epochs,
 or only before it, counts too. Not reported: schedules inside a `SequentialLR` or
 `ChainedScheduler`, those passed to code that cannot be read (a trainer, `accelerator.prepare`),
-user-defined classes, schedules read with `get_lr()`, and files that call `step` on anything of that
-name.
+classes of the user's own with methods that may set learning rates, schedules read with `get_lr()`,
+and files that call `step` on anything of that name.
 """
 
 from __future__ import annotations
 
 from trueloop.doctor.model.events import SchedulerStep
+from trueloop.doctor.model.things import Scheduler
 from trueloop.doctor.rules.shared.schedule_clock import ENOUGH, ScheduleClock, ScheduleRule, called
 
 
@@ -63,26 +64,35 @@ class SchedulerNeverSteps(ScheduleRule):
             return
         if clock.made is None or not scheduler.known or scheduler.exposed:
             return
-        if scheduler.cls is not None or not scheduler.name or scheduler.optimizer is None:
+        if scheduler.own_step or not scheduler.name or scheduler.optimizer is None:
             return
-        if scheduler.read_by_hand or "last_epoch" in scheduler.attributes:
+        if scheduler.read_by_hand:
             return
         if scheduler.name.rpartition(".")[2] in scheduler.stepped_names:
             return
         turns = {clock.own(step)[-1] for step in clock.steps if clock.own(step)}
         if len(turns) < 2:
             return
-        optimizer = scheduler.optimizer.name or "its optimizer"
+        optimizer = f"`{scheduler.optimizer.name}`" if scheduler.optimizer.name else "its optimizer"
         self.report(
             scheduler.made,
-            f"{called(scheduler)} is created, but its `step()` is never called:"
-            f" `{optimizer}` trains with its initial learning rate for the whole run.",
+            f"{called(scheduler)} is created, but its `step()` is never called: "
+            + (
+                f"its part of the schedule of {optimizer} never comes."
+                if self._others_step(scheduler)
+                else f"{optimizer} trains with its initial learning rate for the whole run."
+            ),
             related=[(clock.steps[0].place, "the optimizer steps here")],
             fix=(
                 f"Call `{scheduler.name}.step()` after each `optimizer.step()`, or once per"
                 " epoch, depending on the unit of its length."
             ),
         )
+
+    def _others_step(self, scheduler: Scheduler) -> bool:
+        """The same optimizer has a second schedule, and that one steps."""
+        stepping = (each for each, clock in self.clocks.items() if clock.calls)
+        return any(each.optimizer is scheduler.optimizer for each in stepping)
 
     def _check_steps(self, clock: ScheduleClock) -> None:
         """The schedule steps, but only before or after the loop over epochs."""

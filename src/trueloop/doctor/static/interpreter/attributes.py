@@ -120,6 +120,8 @@ def _of_object(m: Interpreter, value: Instance | Thing, name: str, node: ast.AST
         if name == "forward" and isinstance(value, Model) and isinstance(found, Function):
             return LibraryMethod(value, name)
         if found is not None:
+            if isinstance(value, Scheduler) and name == "get_lr" and value not in m.receivers:
+                value.read_by_hand = True
             return _bound(m, value, found, node)
         if name == "__class__":
             return value.cls

@@ -8,7 +8,15 @@ from typing import Any
 
 from trueloop.doctor.model.arithmetic import TEXT, is_small, len_of
 from trueloop.doctor.model.events import Made
-from trueloop.doctor.model.things import Dataset, Model, Optimizer, Scheduler, Tensor, Thing
+from trueloop.doctor.model.things import (
+    RATES_UNTOUCHED,
+    Dataset,
+    Model,
+    Optimizer,
+    Scheduler,
+    Tensor,
+    Thing,
+)
 from trueloop.doctor.static.interpreter.inference import parameter
 from trueloop.doctor.static.interpreter.interpreter import CallRecord, ControlFlow, Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, find_call, find_method
@@ -437,6 +445,12 @@ def adopt(
 _NAMES_PARAMETERS = "parameters named_parameters _apply state_dict modules children".split()
 
 
+def _methods(cls: Class) -> set[str]:
+    """The names of the methods of a class and of the user's classes above it."""
+    members = (kind.namespace.items() for kind in cls.lineage() if isinstance(kind, Class))
+    return {name for each in members for name, value in each if isinstance(value, Function)}
+
+
 def new_object(m: Interpreter, cls: Class, node: ast.AST) -> Value:
     """An object of a class of the user's, before its `__init__`."""
     bases = cls.dotted_bases()
@@ -445,7 +459,7 @@ def new_object(m: Interpreter, cls: Class, node: ast.AST) -> Value:
     common: dict[str, Any] = {"made": place, "known": True, "cls": cls}
     if any(base.startswith("torch.optim.lr_scheduler.") for base in bases):
         kind = next(base.rpartition(".")[2] for base in bases if "lr_scheduler" in base)
-        return Scheduler(kind=kind, **common)
+        return Scheduler(kind=kind, own_step=not _methods(cls) <= RATES_UNTOUCHED, **common)
     if any(base.startswith("torch.optim.") for base in bases):
         return Optimizer(kind=cls.name, **common)
     if shorts & {"Dataset", "IterableDataset", "TensorDataset", "ImageFolder"} or any(

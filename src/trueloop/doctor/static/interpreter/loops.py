@@ -11,6 +11,11 @@ from typing import Any
 from trueloop.doctor.model.events import BatchFetched, LoopEntered, LoopLeft
 from trueloop.doctor.model.things import NOWHERE, Dataset, Loader, Loop, Model, Size, Tensor
 from trueloop.doctor.static.interpreter.calls import enter, start, unread_backward
+from trueloop.doctor.static.interpreter.generators import (
+    generator_in,
+    hands_on,
+    loop_over_generator,
+)
 from trueloop.doctor.static.interpreter.interpreter import ControlFlow, Interpreter, LeaveGenerator
 from trueloop.doctor.static.interpreter.syntax import (
     may_leave,
@@ -316,14 +321,14 @@ def run_for(m: Interpreter, node: ast.For | ast.AsyncFor, scope: Scope) -> Contr
     """A `for` loop."""
 
     iterable = m.evaluate(node.iter, scope)
-    names = names_bound(node.target)
-    if isinstance(iterable, Generator):
-        return _over_generator(m, node, iterable, names, scope)
+    generator = generator_in(iterable)
+    if generator is not None:
+        return loop_over_generator(m, node, iterable, generator, scope)
     how = plan(m, iterable, node.iter)
     loop = Loop(
         place=m.place(node),
         loader=how.loader,
-        variables=names,
+        variables=names_bound(node.target),
         turns=how.size,
         endless=how.endless,
         leaves=may_leave(node),
@@ -357,7 +362,7 @@ def _start(iterable: Value) -> Value | None:
 
 def _kind(m: Interpreter, node: ast.For | ast.AsyncFor, how: LoopPlan, scope: Scope) -> str:
     if how.loader is not None:
-        return "batches"
+        return "other" if hands_on(scope, node) else "batches"
     found = scope.module.survey.loop_kind(node)
     if found == "epochs" and how.complete and not isinstance(how.size, str) and how.listed:
         return "other"  # phases, models, folds: listed one by one
@@ -379,7 +384,7 @@ def _go(
     if not how.complete:
         if not _worth(m, node, scope):
             count = min(count, 1)
-        elif len(m.turns) >= 2 and loop.kind == "other":
+        elif len(m.turns) >= 2 and loop.kind == "other" and loop.loader is None:
             count = min(count, 2)
     loop.simulated = count
     m.emit(LoopEntered, node, loop=loop)
@@ -410,55 +415,6 @@ def _worth(m: Interpreter, node: ast.For | ast.AsyncFor | ast.While, scope: Scop
         for name, holder in holders
         if holder is not None
     )
-
-
-def _over_generator(
-    m: Interpreter,
-    node: ast.For | ast.AsyncFor,
-    generator: Generator,
-    names: tuple[str, ...],
-    scope: Scope,
-) -> ControlFlow | None:
-    """A loop over a generator of the user's: its body runs at each of the generator's `yield`s."""
-
-    survey = scope.module.survey
-    kind = survey.loop_kind(node)
-    loop = Loop(place=m.place(node), variables=names, kind=kind, simulated=TURNS)  # type: ignore[arg-type]
-    m.emit(LoopEntered, node, loop=loop)
-    left: list[ControlFlow] = []
-    index = 0
-    where = len(m.calls), len(m.modules), len(m.functions)
-
-    def on_yield(value: Value) -> Value:
-        nonlocal index
-        inner = m.calls[where[0] :], m.modules[where[1] :], m.functions[where[2] :]
-        del m.calls[where[0] :], m.modules[where[1] :], m.functions[where[2] :]
-        try:
-            with m.turn(loop, index):
-                index += 1
-                if loop.kind == "batches":
-                    m.emit(BatchFetched, node, loop=loop, loader=None, batch=value)
-                m.assign(node.target, value, scope)
-                signal = m.run_block(node.body, scope)
-        finally:
-            m.calls += inner[0]
-            m.modules += inner[1]
-            m.functions += inner[2]
-        if signal is not None and signal is not ControlFlow.CONTINUE:
-            left.append(signal)
-            raise LeaveGenerator
-        return Constant(None)
-
-    args, kwargs = generator.args, generator.kwargs
-    before = len(m.turns)
-    try:
-        enter(m, generator.function, args, kwargs, node, on_yield=on_yield)
-    except LeaveGenerator:
-        if not left:
-            raise  # that of a different loop
-        del m.turns[before:], m.turn_starts[before:]
-    _leave(m, node, loop)
-    return left[0] if left and left[0] is not ControlFlow.BREAK else None
 
 
 def run_while(m: Interpreter, node: ast.While, scope: Scope) -> ControlFlow | None:

@@ -65,6 +65,7 @@ _LENGTHS = frozenset(
     "step_size total_iters T_max T_0 step_size_up step_size_down total_steps epochs steps_per_epoch"
     " num_warmup_steps num_training_steps warmup_steps".split()
 )
+_STEPS = frozenset({"step", "step_update"})
 _OTHER_NAMES = {"t_total": "num_training_steps"}
 
 
@@ -101,9 +102,14 @@ def _of_timm(call: LibraryCall) -> Value:
     """timm's count epochs and updates themselves: they are given the number at each step."""
     short = call.name.rpartition(".")[2]
     made = Scheduler(kind=f"timm.{short}", made=call.place, optimizer=_optimizer(call))
+    made.stepped_names = _stepped_names(call.machine)
     if short.startswith("create_scheduler"):
         return Sequence("tuple", [made, call.unknown(*call.args, *call.kwargs.values())])
-    return made if short[:1].isupper() else call.unknown(*call.args)
+    if not short[:1].isupper():
+        return call.unknown(*call.args)
+    made.known = True
+    call.emit(Made, thing=made)
+    return made
 
 
 def _made(call: LibraryCall, kind: str, first: int = 0) -> Scheduler:
@@ -133,8 +139,18 @@ def fill(call: LibraryCall, made: Scheduler, *, first: int = 0) -> None:
     if made.kind == "LambdaLR":
         made.decay = _base_of_power(call.arg(1, "lr_lambda"))
     made.options = _options(call.machine)
-    uses = call.machine.modules[-1].survey.uses
-    made.stepped_names = frozenset(name for name, used in uses.items() if "step" in used)
+    made.stepped_names = _stepped_names(call.machine)
+
+
+def _stepped_names(m: Interpreter) -> frozenset[str]:
+    """The names on which `step` is called, in the files of the active functions."""
+    surveys = [module.survey for module in {id(each): each for each in m.modules}.values()]
+    return frozenset(
+        name
+        for survey in surveys
+        for name, used in survey.uses.items()
+        if not used.isdisjoint(_STEPS)
+    )
 
 
 def option_default(m: Interpreter, value: Value) -> object:
@@ -246,7 +262,7 @@ def _last_lr(call: LibraryCall) -> Value:
     return found
 
 
-@methods(Scheduler, "get_lr")
+@methods(Scheduler, "get_lr", "_get_closed_form_lr")
 def _get_lr(call: LibraryCall) -> Value:
     """Its value is put into the optimizer by hand, as likely as not."""
     call.receiver.read_by_hand = True

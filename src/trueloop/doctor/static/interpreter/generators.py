@@ -1,0 +1,135 @@
+"""Loops over generators of the user's: the body of the loop runs at each `yield`."""
+
+from __future__ import annotations
+
+import ast
+
+from trueloop.doctor.model.events import BatchFetched, LoopEntered, LoopLeft
+from trueloop.doctor.model.things import Loop
+from trueloop.doctor.static.interpreter.calls import enter, unread_backward
+from trueloop.doctor.static.interpreter.interpreter import ControlFlow, Interpreter, LeaveGenerator
+from trueloop.doctor.static.interpreter.syntax import names_bound, written
+from trueloop.doctor.static.interpreter.values import (
+    NONE,
+    CombinedIterable,
+    Constant,
+    Function,
+    Generator,
+    Instance,
+    Scope,
+    Sequence,
+    Value,
+)
+
+
+def generator_in(value: Value) -> Generator | None:
+    """The generator of the user's that a loop over something goes through: its own, that of an
+    object with such an `__iter__`, or either in `enumerate` or `tqdm`."""
+    while isinstance(value, CombinedIterable) and value.kind in ("enumerate", "plain"):
+        value = value.sources[0]
+    if isinstance(value, Instance):
+        iterate = value.cls.lookup("__iter__")
+        if isinstance(iterate, Function) and _yields(iterate):
+            return Generator(iterate, [value], {})
+    return value if isinstance(value, Generator) else None
+
+
+def _yields(function: Function) -> bool:
+    contents = function.module.survey.contents.get(id(function.node))
+    return contents is not None and contents.yields
+
+
+def hands_on(scope: Scope, node: ast.For | ast.AsyncFor) -> bool:
+    """A loop of a generator that yields in each turn: the loop that consumes it trains or
+    validates, this one does not."""
+    survey = scope.module.survey
+    own = survey.contents[id(node)].yields and survey.loop_kind(node) == "other"
+    return scope.on_yield is not None and own
+
+
+def loop_over_generator(
+    m: Interpreter,
+    node: ast.For | ast.AsyncFor,
+    iterable: Value,
+    generator: Generator,
+    scope: Scope,
+) -> ControlFlow | None:
+    """Run a `for` loop over a generator of the user's; `iterable`: what it is written over."""
+    loop = Loop(
+        place=m.place(node),
+        variables=names_bound(node.target),
+        kind=scope.module.survey.loop_kind(node),  # type: ignore[arg-type]
+        simulated=3,
+    )
+    loop.over = written(node.iter)
+    loop.lines = len(node.body)
+    left: list[ControlFlow] = []
+    index = 0
+    before = len(m.turns)
+    where = len(m.calls), len(m.modules), len(m.functions), len(m.receivers)
+
+    def turn(value: Value) -> ControlFlow | None:
+        if loop.kind == "batches":
+            m.emit(BatchFetched, node, loop=loop, loader=loop.loader, batch=value)
+        m.assign(node.target, _element(iterable, loop, index, value), scope)
+        return m.run_block(node.body, scope)
+
+    def on_yield(value: Value) -> Value:
+        nonlocal index
+        if not index:
+            _announce(m, node, loop, before)
+        # The body of the loop is not called by the generator.
+        calls, modules = m.calls[where[0] :], m.modules[where[1] :]
+        functions, receivers = m.functions[where[2] :], m.receivers[where[3] :]
+        del m.calls[where[0] :], m.modules[where[1] :]
+        del m.functions[where[2] :], m.receivers[where[3] :]
+        try:
+            with m.turn(loop, index):
+                signal = turn(value)
+        finally:
+            index += 1
+            m.calls += calls
+            m.modules += modules
+            m.functions += functions
+            m.receivers += receivers
+        if signal is not None and signal is not ControlFlow.CONTINUE:
+            left.append(signal)
+            raise LeaveGenerator
+        return NONE
+
+    try:
+        enter(m, generator.function, generator.args, generator.kwargs, node, on_yield=on_yield)
+    except LeaveGenerator:
+        if not left:
+            raise  # that of a different loop
+        del m.turns[before:], m.turn_starts[before:]
+    if not index:
+        _announce(m, node, loop, before)
+    m.emit(LoopLeft, node, loop=loop, unread_backward=not m.turns and unread_backward(m))
+    if not left:
+        return m.run_block(node.orelse, scope)
+    return left[0] if left[0] is not ControlFlow.BREAK else None
+
+
+def _announce(m: Interpreter, node: ast.AST, loop: Loop, before: int) -> None:
+    """The loop begins. If the generator hands on what a loader yields, it is a loop over batches of
+    this loader."""
+    inner = m.turns[before:]
+    source = next((each.loop for each in reversed(inner) if each.loop.loader is not None), None)
+    if source is not None and source.kind == "other":
+        loop.loader, loop.kind = source.loader, "batches"
+        if len(inner) == 1:
+            loop.turns = source.turns
+    m.emit(LoopEntered, node, loop=loop)
+
+
+def _element(iterable: Value, loop: Loop, index: int, value: Value) -> Value:
+    """What a turn gets of a value that is yielded: `enumerate` adds the count."""
+    if not isinstance(iterable, CombinedIterable):
+        return value
+    inner = _element(iterable.sources[0], loop, index, value)
+    if iterable.kind != "enumerate":
+        return inner
+    first = iterable.start.value if isinstance(iterable.start, Constant) else 0
+    count = Constant((first if isinstance(first, int) else 0) + index, loop_variant=loop)
+    return Sequence("tuple", [count, inner])

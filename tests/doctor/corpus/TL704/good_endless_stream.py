@@ -1,0 +1,35 @@
+"""One generator runs through all epochs and tells the sampler each of them."""
+import os
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+def forever(loader):
+    epoch = 0
+    while True:
+        loader.sampler.set_epoch(epoch)
+        yield from loader
+        epoch += 1
+
+
+os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
+os.environ.setdefault("MASTER_PORT", "0")
+dist.init_process_group(
+    "gloo", rank=int(os.environ.get("RANK", "0")), world_size=int(os.environ.get("WORLD_SIZE", "1"))
+)
+
+x = torch.randn(64, 4)
+data = TensorDataset(x, x.mean(1, keepdim=True))
+stream = forever(DataLoader(data, batch_size=16, sampler=DistributedSampler(data)))
+net = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for update, (inputs, targets) in enumerate(stream):
+    optimizer.zero_grad()
+    nn.functional.mse_loss(net(inputs), targets).backward()
+    optimizer.step()
+    if update == 11:
+        break
+dist.destroy_process_group()
