@@ -61,8 +61,7 @@ def loop_over_generator(
         kind=scope.module.survey.loop_kind(node),  # type: ignore[arg-type]
         simulated=3,
     )
-    loop.over = written(node.iter)
-    loop.lines = len(node.body)
+    loop.over, loop.lines = written(node.iter), len(node.body)
     left: list[ControlFlow] = []
     index = 0
     before = len(m.turns)
@@ -102,7 +101,6 @@ def loop_over_generator(
     except LeaveGenerator:
         if not left:
             raise  # that of a different loop
-        del m.turns[before:], m.turn_starts[before:]
     if not index:
         _announce(m, node, loop, before)
     m.emit(LoopLeft, node, loop=loop, unread_backward=not m.turns and unread_backward(m))
@@ -124,7 +122,7 @@ def _announce(m: Interpreter, node: ast.AST, loop: Loop, before: int) -> None:
 
 
 def _element(iterable: Value, loop: Loop, index: int, value: Value) -> Value:
-    """What a turn gets of a value that is yielded: `enumerate` adds the count."""
+    """The value that a turn of the loop takes when one is yielded: `enumerate` adds the count."""
     if not isinstance(iterable, CombinedIterable):
         return value
     inner = _element(iterable.sources[0], loop, index, value)
