@@ -365,17 +365,6 @@ def _option(
     return parameter(m, name, annotation, function)
 
 
-def decorate(m: Interpreter, function: Function, node: ast.AST) -> Value:
-    """The value that a definition binds once the user's own decorators have seen it."""
-    value: Value = function
-    for decorator in reversed(function.decorators):
-        if isinstance(decorator, (Function, Method)):
-            wrapped = call(m, decorator, [value], {}, node)
-            if isinstance(wrapped, (Function, Method)):
-                value = wrapped
-    return value
-
-
 def has_decorator(function: Function, *names: str) -> bool:
     """A function is inside one of these (last part of the name)."""
     for decorator in function.decorators:

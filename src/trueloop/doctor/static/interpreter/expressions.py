@@ -70,8 +70,10 @@ def lookup(m: Interpreter, name: str, scope: Scope) -> Value | None:
     """The value of a name; None if nothing is known of it."""
     holder = scope.find(name)
     if holder is not None:
-        found = holder.variables[name]
-        return imports.value_in(m, holder, name) if isinstance(found, Imported) else found
+        found = holder.variables.get(name)
+        if found is None or isinstance(found, Imported):
+            return imports.value_in(m, holder, name)
+        return found
     if name in _BUILTINS:
         return LibraryName(f"builtins.{name}")
     for star in scope.top().stars[:SIZE]:

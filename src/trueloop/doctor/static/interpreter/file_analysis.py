@@ -23,8 +23,10 @@ from trueloop.doctor.static.inputs.skipped import Gaps
 from trueloop.doctor.static.interpreter.branches import BranchPolicy
 from trueloop.doctor.static.interpreter.calls import enter, new_object, start, unread_backward
 from trueloop.doctor.static.interpreter.code_of_tests import is_test
+from trueloop.doctor.static.interpreter.imports import value_in
 from trueloop.doctor.static.interpreter.interpreter import DEPTH, Interpreter, LeaveGenerator
 from trueloop.doctor.static.interpreter.loops import elements
+from trueloop.doctor.static.interpreter.pending import define
 from trueloop.doctor.static.interpreter.project import Project
 from trueloop.doctor.static.interpreter.source_interpreter import SourceInterpreter
 from trueloop.doctor.static.interpreter.statements import run_block
@@ -68,10 +70,6 @@ PASSES = RunLimits(steps=6_000, depth=4, both=False, more=2)
 """For a function in which nothing is trained."""
 INSIDE = "<inside>"
 """In place of an owner: the function is defined within an outer one, whose variables it may use."""
-DEFINITIONS = (
-    ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign,
-    ast.AnnAssign, ast.If, ast.Try,
-)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -252,9 +250,8 @@ def _definitions(m: Interpreter, module: Module) -> Scope:
     scope = m.namespaces[id(module)] = Scope(module)
     scope.variables["__name__"] = Constant(module.name or "<module>")
     watch, m.watch = m.watch, lambda event: None
-    body: list[ast.stmt] = [each for each in module.tree.body if isinstance(each, DEFINITIONS)]
     try:
-        run_block(m, body, scope)
+        define(m, scope, only_names=True)
     finally:
         m.watch = watch
     return scope
@@ -269,25 +266,28 @@ def _from(module: Module, definition: Any, owner: list[str]) -> Callable[[Interp
             m.beginning = True
             start(m, Function(definition, scope, module, definition.name), [], {}, definition)
             return
-        holder: Any = None
+        holder: Value | None = None
         for name in owner:
-            members = holder.namespace if isinstance(holder, Class) else scope.variables
-            holder = members.get(name)
+            holder = _member(m, scope, holder, name)
             if not isinstance(holder, Class):
                 return
-        members = holder.namespace if isinstance(holder, Class) else scope.variables
-        function = members.get(definition.name)
+        function = _member(m, scope, holder, definition.name)
         if isinstance(function, Method):
             function = function.function
         if not isinstance(function, Function) or function.node is not definition:
             return
-        receiver = [] if holder is None else [_receiver(m, holder, definition)]
+        receiver = [_receiver(m, holder, definition)] if isinstance(holder, Class) else []
         m.beginning = True
         found = start(m, function, receiver, {}, definition)
         if isinstance(found, Generator):
             elements(m, found, definition)
 
     return drive
+
+
+def _member(m: Interpreter, scope: Scope, holder: Value | None, name: str) -> Value | None:
+    """A name of a class, or else of the file."""
+    return holder.namespace.get(name) if isinstance(holder, Class) else value_in(m, scope, name)
 
 
 def _receiver(m: Interpreter, cls: Class, definition: ast.AST) -> Value:

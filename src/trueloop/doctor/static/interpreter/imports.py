@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from trueloop.doctor.static.interpreter.canonical_names import canonical
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
+from trueloop.doctor.static.interpreter.pending import define, settle
 from trueloop.doctor.static.interpreter.values import (
     Constant,
     Imported,
@@ -24,6 +25,8 @@ def now(m: Interpreter, imported: Imported) -> Value:
 
 def value_in(m: Interpreter, scope: Scope, name: str) -> Value | None:
     """A name of a different scope; None if it has none."""
+    if name in scope.waiting and name not in scope.variables:
+        settle(m, scope, name)
     found = scope.variables.get(name)
     if isinstance(found, Imported):
         del scope.variables[name]  # modules that import each other do not go round for ever
@@ -62,7 +65,10 @@ def import_star(m: Interpreter, source: str, scope: Scope) -> None:
         scope.top().stars.append(canonical(source))
         return
     found = scope_of(m, module)
-    public = {k: v for k, v in found.variables.items() if not k.startswith("_")}
+    public: dict[str, Value] = {
+        name: Imported(source, name, scope.module) for name in found.waiting if name[0] != "_"
+    }
+    public |= {name: value for name, value in found.variables.items() if name[0] != "_"}
     m.project.names.update(public)
     scope.variables.update(public)
     scope.top().stars += found.stars
@@ -76,5 +82,5 @@ def scope_of(m: Interpreter, module: Module) -> Scope:
     scope = m.namespaces[id(module)] = Scope(module)
     scope.variables["__name__"] = Constant(module.name)
     with m.elsewhere(module):
-        m.run_block(module.tree.body, scope)
+        define(m, scope)
     return scope

@@ -411,7 +411,8 @@ def _worth(m: Interpreter, node: ast.For | ast.AsyncFor | ast.While, scope: Scop
     # `step_fn(batch)`, where the caller handed over what to do.
     holders = ((name, scope.find(name)) for name in names)
     return any(
-        isinstance(holder.variables[name], (Function, Method))
+        isinstance(holder.variables.get(name), (Function, Method))
+        or isinstance(holder.waiting.get(name), ast.FunctionDef)
         for name, holder in holders
         if holder is not None
     )

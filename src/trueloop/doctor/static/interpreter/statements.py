@@ -11,7 +11,7 @@ from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import NOWHERE, Tensor, Thing
 from trueloop.doctor.static.interpreter import conditions, imports
 from trueloop.doctor.static.interpreter.attributes import set_item, unpack, write
-from trueloop.doctor.static.interpreter.calls import decorate
+from trueloop.doctor.static.interpreter.decorators import decorate
 from trueloop.doctor.static.interpreter.expressions import arithmetic, evaluate
 from trueloop.doctor.static.interpreter.inference import guess, is_no_tensor
 from trueloop.doctor.static.interpreter.interpreter import ControlFlow, Interpreter
@@ -237,7 +237,8 @@ def _delete(m: Interpreter, node: ast.Delete, scope: Scope) -> ControlFlow | Non
         if isinstance(target, ast.Name):
             holder = scope.find(target.id)
             if holder is not None:
-                del holder.variables[target.id]
+                holder.variables.pop(target.id, None)
+                holder.waiting.pop(target.id, None)
         elif isinstance(target, ast.Subscript):
             is_edited(evaluate(m, target.value, scope))
     return None

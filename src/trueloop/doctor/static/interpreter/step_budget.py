@@ -37,6 +37,9 @@ class Counting:
         self.made = 0
         """How many things were made: rules ask what is inside which."""
         self.nesting = 0
+        self.registered: dict[int, int] = {}
+        """Decorators by the identity of their node -> how many functions they gave back as they
+        were; -1 for one that has changed a function."""
         self.stopped: Location | None = None
         """Where the steps ran out."""
         self.left_out: dict[str, Location] = {}

@@ -72,6 +72,10 @@ class Scope:
     returned: list[Value] = field(default_factory=list)
     on_yield: Callable[[Value], Value] | None = None
     """Handles a value that is yielded; returns the value sent back."""
+    waiting: dict[str, ast.stmt] = field(default_factory=dict)
+    """Names whose definition is evaluated when they are asked for; see `pending`."""
+    waits_in_silence: bool = False
+    """The rules do not hear of what these definitions do."""
 
     def find(self, name: str) -> Scope | None:
         """The scope that has a name; class bodies are seen only from themselves."""
@@ -79,6 +83,8 @@ class Scope:
         first = True
         while scope is not None:
             if name in scope.variables and (first or not scope.is_class):
+                return scope
+            if name in scope.waiting:
                 return scope
             scope, first = scope.parent, False
         return None

@@ -9,6 +9,7 @@ from trueloop.doctor.model.arithmetic import is_hashable
 from trueloop.doctor.model.things import Dataset, Loader, Model, Tensor
 from trueloop.doctor.static.interpreter.attributes import read, write
 from trueloop.doctor.static.interpreter.conditions import instance_of
+from trueloop.doctor.static.interpreter.imports import value_in
 from trueloop.doctor.static.interpreter.loops import elements
 from trueloop.doctor.static.interpreter.statements import extend
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
@@ -290,6 +291,8 @@ def _exec(call: LibraryCall) -> Value:
     scope = call.machine.namespaces.get(id(call.machine.modules[-1]))
     if scope is None:
         return NONE
+    for name in [*scope.waiting]:
+        value_in(call.machine, scope, name)
     for name, value in scope.variables.items():
         if isinstance(value, Constant) and not name.startswith("__"):
             scope.variables[name] = Unknown(name, number=True)

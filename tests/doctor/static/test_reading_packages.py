@@ -1,0 +1,152 @@
+"""A training script that imports a large package: what it does not use costs next to nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from trueloop.doctor.static import Report, check_text
+
+TRAIN = """
+import torch
+from lib import make
+from torch.utils.data import DataLoader
+
+model = make()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for epoch in range(9):
+    for x, y in DataLoader(torch.load("a.pt"), shuffle=True):
+        loss = torch.nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+"""
+NET = """
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+    def forward(self, x):
+        return self.layer(x)
+"""
+REGISTRY = """
+TABLE = {}
+MODULES = {}
+
+def register(function):
+    name = function.__name__
+    TABLE[name] = function
+    MODULES.setdefault(function.__module__, []).append(name)
+    if name in TABLE and not hasattr(function, "hidden"):
+        for part in name.split("_"):
+            MODULES[part] = name
+    return function
+"""
+
+
+def many(text: str, count: int = 1_000) -> str:
+    return "".join(text.replace("#", str(number)) for number in range(count))
+
+
+LIBRARIES = {
+    "registered functions": {
+        "lib/__init__.py": "from .registry import TABLE, register\nfrom .net import *\n"
+        "def make():\n    return net_3()\n",
+        "lib/registry.py": REGISTRY,
+        "lib/net.py": f"from .registry import register\n{NET}"
+        + many("@register\ndef net_#(**options):\n    return Net()\n"),
+    },
+    "a table of settings": {
+        "lib.py": f"{NET}\ndef entry(url, **more):\n"
+        "    return {'url': url, 'mean': (0, 1), **more}\n"
+        + many("TABLE_# = {\n" + many("    'net_#': entry('a#', crop=(#, #)),\n", 90) + "}\n", 20)
+        + "OTHER = {name: entry(name) for name in TABLE_1}\n"
+        "def make():\n    return Net()\n",
+    },
+    "many files": {
+        "lib/__init__.py": many("from .net_# import *\n", 60) + "def make():\n    return Net_7()\n",
+    }
+    | {
+        f"lib/net_{number}.py": NET.replace("Net", f"Net_{number}")
+        + many(f"class Block_{number}_#(nn.Module):\n    size = Net_{number}\n", 120)
+        for number in range(60)
+    },
+}
+
+
+def read(folder: Path, files: dict[str, str], text: str = TRAIN) -> Report:
+    for name, content in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(content)
+    return check_text(text, str(folder / "train.py"), strict=True)
+
+
+@pytest.mark.parametrize("files", LIBRARIES.values(), ids=LIBRARIES)
+def test_a_library_that_defines_much_is_read_as_far_as_it_is_used(
+    tmp_path: Path, files: dict[str, str]
+) -> None:
+    report = read(tmp_path, files)
+    assert [(found.code, found.place.line) for found in report.findings] == [("TL102", 12)]
+    assert report.gaps.told(str(tmp_path / "train.py")) is None
+    assert report.steps < 12_000
+
+
+RIGHT = TRAIN.replace("        optimizer.step()\n", "        optimizer.step()\n        {}\n")
+
+
+def test_names_of_a_library_have_the_values_that_its_whole_file_gives_them(tmp_path: Path) -> None:
+    clear = "CLEARS and optimizer.zero_grad()"
+    text = RIGHT.format(clear).replace("import make", "import make, CLEARS")
+    lib = f"{NET}\ndef make():\n    return Net()\n"
+    twice = "CLEARS = False\ndef other():\n    return CLEARS\nCLEARS = 1 + SURE\nSURE = other()\n"
+    assert not read(tmp_path, {"lib.py": f"{lib}SURE = True\n{twice}"}, text).findings
+    branch = "CLEARS = True\nif not make:\n    CLEARS = False\n"
+    assert not read(tmp_path, {"lib.py": lib + branch}, text).findings
+    listed = "ALL = ['a']\nALL += ['b']\nfirst, CLEARS = ALL[0] == 'b', len(ALL) == 2\n"
+    assert not read(tmp_path, {"lib.py": lib + listed}, text).findings
+    given = "settings = {}\nsettings['clears'] = True\nCLEARS = settings['clears']\n"
+    assert not read(tmp_path, {"lib.py": lib + given}, text).findings
+
+
+def test_a_registry_finds_what_was_registered(tmp_path: Path) -> None:
+    files = {
+        "lib.py": f"{REGISTRY}{NET}"
+        "@register\ndef frozen():\n    return None\n"
+        "@register\ndef net():\n    return Net()\n"
+        "def make():\n    return TABLE['net']()\n",
+    }
+    found = read(tmp_path, files).findings
+    assert [each.code for each in found] == ["TL102"]
+
+
+def test_a_long_registry_is_not_taken_for_a_short_one(tmp_path: Path) -> None:
+    """What was not looked at any more may be in the table all the same."""
+    files = {
+        "lib.py": f"{REGISTRY}{NET}"
+        + many("@register\ndef net_#():\n    return Net()\n", 40)
+        + "def make():\n    if 'net_39' not in TABLE:\n        raise KeyError\n    return Net()\n",
+    }
+    assert [each.code for each in read(tmp_path, files).findings] == ["TL102"]
+
+
+def test_a_function_that_a_decorator_replaces_is_replaced_however_many_there_are(
+    tmp_path: Path,
+) -> None:
+    files = {
+        "lib.py": f"{NET}\ndef built(function):\n    def inner():\n        return Net()\n"
+        "    return inner\n"
+        + many("@built\ndef net_#():\n    return None\n", 40)
+        + "make = net_39\n",
+    }
+    assert [each.code for each in read(tmp_path, files).findings] == ["TL102"]
+
+
+def test_files_that_import_each_other_are_read(tmp_path: Path) -> None:
+    files = {
+        "lib/__init__.py": "from .a import *\nfrom .b import *\n",
+        "lib/a.py": f"from . import b\n{NET}\nSIZE = b.SIZE + 1\n",
+        "lib/b.py": "from . import a\nSIZE = 1\nKIND = a.Net\ndef make():\n    return KIND()\n",
+    }
+    assert [each.code for each in read(tmp_path, files).findings] == ["TL102"]
