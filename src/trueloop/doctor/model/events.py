@@ -158,8 +158,8 @@ class ModelForward(Event):
     spelled: str = ""
     """How the module is written in the call: `self.model`."""
     result_used: bool = True
-    functional: bool = False
-    """Through `torch.func.functional_call`."""
+    functional: bool = False  # through `torch.func.functional_call`
+    flags: frozenset[tuple[str, bool]] = frozenset()  # arguments by name, `True` or `False`
 
 
 @dataclass(eq=False, kw_only=True)
@@ -409,6 +409,7 @@ class FileSaved(Event):
     known."""
     what: Location = NOWHERE
     """Where `value` is written."""
+    world_of_one: bool = False  # a guard on the world size lets only one rank get here (in source)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -455,10 +456,9 @@ class Seeded(Event):
     """The seed; a plain number or text when live."""
     depends: bool | None = False
     """It changes with the loops around it; None where unknown."""
-    forked: bool = False
-    """Inside `fork_rng`, or restored afterwards."""
-    by_rank: bool = False
-    """The seed depends on the rank."""
+    forked: bool = False  # inside `fork_rng`, or restored afterwards
+    by_rank: bool = False  # it depends on the rank
+    drawn: bool = False  # the seed itself, at random or off a clock (in source)
 
 
 @dataclass(eq=False, kw_only=True)

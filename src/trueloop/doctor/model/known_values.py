@@ -52,6 +52,8 @@ class Unknown(Value):
     """It is the outcome of comparing the unknown of this key with this constant."""
     number: bool = False
     """It is a plain number, text or flag: whatever it was computed from, no graph leads through."""
+    drawn: bool = False
+    """It was drawn at random, or read off a clock."""
     attributes: dict[str, Value] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -74,7 +76,8 @@ class Sequence(Value):
     turns: int = 0
     """How many turns of loops had begun when it was made: older than the current turn or not."""
     grown: bool = False
-    """Turns of training have added to it: in a real run it is longer than here."""
+    """Loops that are not gone through to their end, training or not, have added to it: in a real
+    run it is longer than here."""
 
     def __post_init__(self) -> None:
         if len(self.values) > SIZE:

@@ -391,6 +391,8 @@ class Tensor(Thing):
     """The program switched gradients on for it."""
     is_parameter: bool = field(default=False, init=False)
     """`nn.Parameter(...)` made it (in source)."""
+    entry: str = field(default="", init=False)
+    """It is this one parameter of a layer: `weight` (in source)."""
     copy: ParameterCopy | None = field(default=None, init=False)
     of_gradients: bool = field(default=False, init=False)
     """It was computed from gradients: a norm (in source)."""

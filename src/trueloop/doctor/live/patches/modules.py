@@ -149,8 +149,9 @@ def _forward(
             "output": made[0] if made else None,
         }
 
+    flags = frozenset((name, each) for name, each in given[1].items() if isinstance(each, bool))
     event = recorder.emit(
-        ModelForward, frame, late, model=model, training=module.training, inputs=inputs
+        ModelForward, frame, late, model=model, training=module.training, inputs=inputs, flags=flags
     )
     if event is not None:
         hub.after_forward(module, given, output, event)

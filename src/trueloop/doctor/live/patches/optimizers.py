@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from inspect import unwrap
 from itertools import chain, islice
 from types import FrameType, GeneratorType
 from typing import TYPE_CHECKING, Any
@@ -85,6 +86,9 @@ def _zero_grad(recorder: Recorder, original: Method[Any, P, None]) -> Method[Any
     hub = recorder.hub
 
     def zero_grad(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> None:
+        looks = not is_compiling() and hub.sampling
+        if looks and _in_own_step(self, sys._getframe(1)):
+            hub.guarded(hub.gradients_used, sys._getframe(1))  # it may have updated by now
         original(self, *args, **kwargs)
         if not is_compiling() and hub.sampling:
             frame = sys._getframe(1)
@@ -96,6 +100,24 @@ def _zero_grad(recorder: Recorder, original: Method[Any, P, None]) -> Method[Any
             hub.guarded(say)
 
     return zero_grad
+
+
+DEEP = 4
+"""Calls within a `step` of the user's own that are looked through."""
+
+
+def _in_own_step(optimizer: Optimizer, frame: FrameType | None) -> bool:
+    """The call comes from the `step` of a class that is not torch's."""
+    code = getattr(unwrap(type(optimizer).step), "__code__", None)
+    if type(optimizer).__module__.startswith("torch.optim"):
+        return False
+    for _ in range(DEEP):
+        if frame is None:
+            return False
+        if frame.f_code is code:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _before_step(recorder: Recorder) -> Any:

@@ -39,17 +39,18 @@ For a compiled model keep the original: `compiled = torch.compile(model)`, then
 
 `torch.save` writes the state dict of a wrapper as `state_dict()` returned it. Not reported: keys
 that are changed first, a saved inner module, programs that load their state into the wrapper again
-(the prefixes agree), and sources that remove the prefix somewhere. Of a compiled model it is advice
-where the program loads no model at all: such files may be logs that nothing reads.
+or into a second wrapper of the kind (the prefixes agree), and sources that remove the prefix. Of a
+compiled model it is advice where the program loads no model at all: such files may be logs that
+nothing reads.
 """
 
 from __future__ import annotations
 
 from trueloop.doctor.model.events import Ended, FileSaved, StateDictLoaded
-from trueloop.doctor.model.findings import Remedy, Replace, Severity
+from trueloop.doctor.model.findings import Location, Remedy, Replace, Severity
 from trueloop.doctor.model.things import Model, StateDict
 from trueloop.doctor.rules.base import Rule
-from trueloop.doctor.rules.shared.evidence import state_dicts_in
+from trueloop.doctor.rules.shared.evidence import checkpoint_of, state_dicts_in
 
 _WRAPPERS = {
     "ddp": ("DistributedDataParallel", "module"),
@@ -67,10 +68,19 @@ class WrappedKeysSaved(Rule):
         self._loaded: set[Model] = set()
         self._unread: list[tuple[StateDict, Model, FileSaved]] = []
         """Of compiled models: whether anything reads such a file is known at the end."""
+        self._into: set[tuple[str, str]] = set()
+        """Files that were loaded, and the kind of wrapper that took them."""
+        self._saved: set[tuple[str, str, Location]] = set()
 
     def on_state_dict_loaded(self, event: StateDictLoaded) -> None:
         if isinstance(event.thing, Model):
             self._loaded.add(event.thing)
+            loaded = checkpoint_of(event.state)
+            if loaded is not None and event.thing.wrapper:
+                self._into.add((loaded.file, event.thing.wrapper))
+                for file, wrapper, place in self._saved:
+                    if (file, wrapper) in self._into:
+                        self.refute(place)
 
     def on_file_saved(self, event: FileSaved) -> None:
         for state in state_dicts_in(event.value):
@@ -79,7 +89,9 @@ class WrappedKeysSaved(Rule):
                 continue
             if state.edited or state.prefix_known:
                 continue
-            if self._reads_it_back(state, owner):
+            saved = (event.file, owner.wrapper, state.made)
+            self._saved.add(saved)
+            if self._reads_it_back(state, owner) or saved[:2] in self._into:
                 self.refute(state.made)
             elif owner.wrapper == "compile":
                 self._unread.append((state, owner, event))

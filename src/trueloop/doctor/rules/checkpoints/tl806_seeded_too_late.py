@@ -37,26 +37,35 @@ train(model)
 
 In one program, from its start: a model with randomly initialised layers is created, or
 `random_split` is called without a generator; then torch's seed is set for the first time, outside
-of any loop; then that model is trained. Not reported: an earlier seed, weights that are loaded into
-the model, and seeds after training has started (for samples, plots, evaluation).
+of any loop, to a constant or an option; then that model is trained with those first weights. Not
+reported: an earlier seed, a seed that is itself drawn at random or read off a clock, weights that
+are loaded, copied or set before, weights that are drawn again after the seed (`reset_parameters`,
+`nn.init`, `apply`), and seeds after training has started (for samples, plots, evaluation).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from trueloop.doctor.model.events import (
+    AttributeSet,
     Backward,
     Ended,
     Made,
+    ManualUpdate,
     SamplesSplit,
     Seeded,
     StateDictLoaded,
+    Used,
 )
 from trueloop.doctor.model.findings import Location
-from trueloop.doctor.model.things import Model
+from trueloop.doctor.model.things import Model, Tensor
 from trueloop.doctor.rules.base import Rule
-from trueloop.doctor.rules.shared.evidence import called, draws_weights, where_seeded
+from trueloop.doctor.rules.shared.evidence import called, draws_weights, layers_drawn, where_seeded
+
+_CONSTANT = ("constant_", "zeros_", "ones_", "eye_", "dirac_")
+_DRAWN_AGAIN = ("torch.nn.Module.reset_parameters", "torch.nn.Module.apply")
 
 
 class SeededTooLate(Rule):
@@ -66,6 +75,8 @@ class SeededTooLate(Rule):
     def __init__(self) -> None:
         super().__init__()
         self._models: list[Model] = []
+        self._set: set[Model] = set()
+        """Layers whose first weights the program gives other values."""
         self._split: Location | None = None
         self._seed: Location | None = None
         self._late: tuple[Location, Location, str] | None = None
@@ -90,11 +101,37 @@ class SeededTooLate(Rule):
         if isinstance(loaded, Model):
             self._models = [model for model in self._models if not model.shares_parameters(loaded)]
 
+    def on_attribute_set(self, event: AttributeSet) -> None:
+        if event.attribute == "weight":
+            self._set.add(event.model)
+
+    def on_manual_update(self, event: ManualUpdate) -> None:
+        target = event.target
+        if event.guards or (isinstance(target, Tensor) and target.entry == "bias"):
+            return
+        for model in event.models:
+            self._set.update(model.family())
+
+    def on_used(self, event: Used) -> None:
+        subject = event.subject
+        if event.what in _DRAWN_AGAIN and isinstance(subject, Model):
+            self._draw_again([subject])
+        elif event.what.startswith("torch.nn.init.") and isinstance(subject, Tensor):
+            if subject.entry != "bias" and event.what.endswith(_CONSTANT):
+                self._set.update(subject.models)
+            self._draw_again(subject.models)
+
+    def _draw_again(self, models: Iterable[Model]) -> None:
+        """After the seed: a loop over a model's layers is rarely seen whole, so one is enough."""
+        if self._seed is not None:
+            for model in models:
+                self._set.update(member for whole in _wholes(model) for member in whole.family())
+
     def on_seeded(self, event: Seeded) -> None:
         if event.library not in ("torch", "all") or self._seed is not None:
             return
         late = bool(self._models or self._split) and not event.turns and not event.forked
-        self._settled |= not late or event.value is None
+        self._settled |= not late or event.value is None or event.drawn
         self._seed = where_seeded(event)
 
     def on_backward(self, event: Backward) -> None:
@@ -105,6 +142,9 @@ class SeededTooLate(Rule):
             return
         trained: Any = event.loss.models if event.loss is not None else ()
         for model in self._models:
+            if layers_drawn(model) <= self._set:
+                self.refute(self._seed)  # in other runs too, which leave an option out
+                continue
             if any(model.shares_parameters(each) for each in trained):
                 self._late = (self._seed, model.made, called(model, "the model"))
                 return
@@ -124,3 +164,15 @@ class SeededTooLate(Rule):
             fix="Set the seed first, before you split the data and create the model.",
             related=[(before, "uses random numbers before the seed")],
         )
+
+
+def _wholes(model: Model) -> Iterator[Model]:
+    """A layer and the models that it is a part of."""
+    seen: set[Model] = set()
+    waiting = [model]
+    while waiting:
+        each = waiting.pop()
+        if each not in seen:
+            seen.add(each)
+            yield each
+            waiting.extend(each.parents)

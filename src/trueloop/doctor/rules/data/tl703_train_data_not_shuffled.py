@@ -37,7 +37,8 @@ A loader without `shuffle`, sampler or batch sampler is trained on, and the orde
 known: `ImageFolder` and similar classes, labels concatenated class by class (`torch.cat` of zeros
 and ones, `repeat_interleave`), or samples sorted by label. In a running program the labels at the
 loss are observed: over a whole epoch, or over at least four classes, each class must come in one
-run. Not reported: loaders used only for validation, loops that ignore the labels (`for images, _ in
+run. Not reported: loaders used only for validation or for gradients that no step in the loop
+applies (adversarial examples, saliency maps), loops that ignore the labels (`for images, _ in
 loader`), one batch with everything, and an unknown order of labels.
 """
 
@@ -45,10 +46,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from trueloop.doctor.model.events import Backward, LoopLeft, SamplingGap
+from trueloop.doctor.model.events import (
+    Backward,
+    EscapedToUnknown,
+    Event,
+    LoopLeft,
+    ManualUpdate,
+    OptimizerStep,
+    SamplingGap,
+)
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.measurements import LabelRuns
-from trueloop.doctor.model.things import Dataset, Loader, Loop, Sampler
+from trueloop.doctor.model.things import Dataset, Loader, Loop, Optimizer, Sampler
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import batch_loop, called, trained_loader
 
@@ -71,6 +80,8 @@ class TrainDataNotShuffled(Rule):
     def __init__(self) -> None:
         super().__init__()
         self._orders: dict[Loop, _Order] = {}
+        self._fed: dict[Loop, list[tuple[Loader, Location]]] = {}
+        """Loops that have computed gradients of sorted samples, and have not stepped yet."""
 
     def on_label_runs(self, event: LabelRuns) -> None:
         turn = event.turn
@@ -121,10 +132,26 @@ class TrainDataNotShuffled(Rule):
             else "Shuffle the samples in every epoch.",
         )
 
+    def on_optimizer_step(self, event: OptimizerStep) -> None:
+        self._trains(event)
+
+    def on_manual_update(self, event: ManualUpdate) -> None:
+        self._trains(event)
+
+    def on_escaped_to_unknown(self, event: EscapedToUnknown) -> None:
+        if any(isinstance(thing, Optimizer) for thing in event.things):
+            self._trains(event)
+
+    def _trains(self, event: Event) -> None:
+        """Parameters change in a loop: its gradients are not those of an attack."""
+        for turn in event.turns:
+            order = self._orders.get(turn.loop)
+            if order is not None:
+                order.trained = True
+            for loader, ordered in self._fed.pop(turn.loop, ()):
+                self._report(loader, ordered)
+
     def on_backward(self, event: Backward) -> None:
-        order = self._orders.get(event.turn.loop) if event.turn is not None else None
-        if order is not None:
-            order.trained = True
         loader = trained_loader(event)
         if loader is None or not loader.known or loader.shuffle is not False:
             return
@@ -133,6 +160,12 @@ class TrainDataNotShuffled(Rule):
         ordered = _order(loader.dataset)
         if ordered is None or _is_one_batch(loader) or _without_labels(event):
             return
+        if event.by == "foreign":
+            self._report(loader, ordered)
+        for turn in {*event.turns[-1:], *(t for t in event.turns if t.loop.kind == "batches")}:
+            self._fed.setdefault(turn.loop, []).append((loader, ordered))
+
+    def _report(self, loader: Loader, ordered: Location) -> None:
         self.report(
             loader.made,
             f"{called(loader, 'This loader')} does not shuffle, and its samples are sorted"

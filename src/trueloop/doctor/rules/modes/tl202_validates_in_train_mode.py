@@ -48,8 +48,10 @@ and `model.train()` where the next training epoch begins.
 A loop over batches calls a model in train mode, computes no gradient, makes no step, and uses the
 outputs. The loader, loop or function has a validation name, or the loop computes a loss under
 `no_grad`. The same model is trained in the same program and has a mode-dependent layer; if the
-model cannot be read, the program must call `train()` or `eval()` on it somewhere. Not reported: an
-explicit `train()` for the pass (Monte-Carlo dropout, batch-norm statistics), several forward passes
+model cannot be read, the program must call `train()` or `eval()` on it somewhere; `eval()`, if it
+is a class of an installed package, which may have neither. Not reported: a module that gets its
+mode as an argument (`training=False`, and `training=True` where it is trained), an explicit
+`train()` for the pass (Monte-Carlo dropout, batch-norm statistics), several forward passes
 of one batch, and passes that compute nothing. An explicit `train()` is reported if it overrides an
 `eval()` just before it, or comes after the forward pass, so that the rest of the pass runs in train
 mode.
@@ -74,6 +76,7 @@ from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.passes import (
     Forwards,
     called,
+    is_of_library,
     loops_of,
     may_switch,
     may_train,
@@ -189,11 +192,21 @@ class ValidatesInTrainMode(Rule):
                 continue
             if turn.loop in reported or turn.loop in self.learning or turn.loop in self.repeated:
                 continue
-            if forward.serial in self.forwards.used:
+            if forward.serial in self.forwards.used or self._is_given_its_mode(forward):
                 continue
             if self._validates(forward, turn) and self._matters(forward):
                 reported.add(turn.loop)
                 self._report(forward)
+
+    def _is_given_its_mode(self, forward: ModelForward) -> bool:
+        """An argument says that it does not train here, which says that it does where it is."""
+        trained = (self.forwards.by_serial.get(serial) for serial in self.forwards.used)
+        return any(
+            (name, not value) in each.flags and each.model.shares_parameters(forward.model)
+            for each in trained
+            if each is not None
+            for name, value in forward.flags
+        )
 
     def _validates(self, forward: ModelForward, turn: Turn) -> bool:
         if named_validation(forward):
@@ -206,7 +219,12 @@ class ValidatesInTrainMode(Rule):
             return False
         dependent = switches(forward.model)
         if dependent is None:
-            return any(each.model.shares_parameters(forward.model) for each in self.switched)
+            # A library's class may have neither: that the program has use for eval mode says more.
+            wanted = (False,) if is_of_library(forward.model) else (False, True, None)
+            return any(
+                each.training in wanted and each.model.shares_parameters(forward.model)
+                for each in self.switched
+            )
         return dependent
 
     def _report(self, forward: ModelForward) -> None:

@@ -47,16 +47,26 @@ The events of one optimizer are followed in order. It is a fault if a `zero_grad
 its parameters comes after the last `backward()` that feeds them, and the next event is its
 `step()`. Not reported: gradients that may be restored in between (`p.grad = ...`, code that cannot
 be read), a `zero_grad()` under a condition that the step does not share (a skipped batch), the two
-backward passes of SAM, correct closures, and pairs of optimizers with separate parameters.
+backward passes of SAM, correct closures, a `step` of the user's own that updates before it clears,
+and pairs of optimizers with separate parameters.
 """
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Backward, Event, ModelForward, OptimizerStep, ZeroGrad
+from trueloop.doctor.model.events import (
+    Backward,
+    Event,
+    ManualUpdate,
+    ModelForward,
+    OptimizerStep,
+    ZeroGrad,
+)
 from trueloop.doctor.model.findings import Move
+from trueloop.doctor.model.things import Optimizer
 from trueloop.doctor.rules.shared.step_order import (
     StepRule,
     backwards,
+    disjoint,
     has_parameters_of,
     inside,
     micro,
@@ -97,6 +107,8 @@ class ZeroGradAfterBackward(StepRule):
             return None
         if not _one_stretch(last, clear) or _belongs_to_others(step, last, clear, later):
             return None
+        if step.optimizer.own_step and any(_updates(event, optimizer) for event in later):
+            return None
         return last, clear
 
     def _report(self, step: OptimizerStep, backward: Backward, clear: ZeroGrad) -> None:
@@ -121,6 +133,13 @@ def _one_stretch(backward: Backward, clear: ZeroGrad) -> bool:
     turn = micro(backward)
     before = {id(each.loop): each.index for each in backward.turns if each != turn}
     return all(before.get(id(each.loop), each.index) == each.index for each in clear.turns)
+
+
+def _updates(event: Event, optimizer: Optimizer) -> bool:
+    """A `step` of the user's own has used the gradients before it clears them."""
+    if isinstance(event, OptimizerStep):
+        return not disjoint(event.optimizer, optimizer)
+    return isinstance(event, ManualUpdate)
 
 
 def _belongs_to_others(

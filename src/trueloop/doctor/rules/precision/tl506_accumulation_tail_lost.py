@@ -94,11 +94,21 @@ class AccumulationTailLost(StepRule):
                 for each in self.window(optimizer)
                 if isinstance(each, Backward) and self.feeds(each, optimizer)
             ]
-            if step is None or not left:
+            if step is None or not left or self._take_turns(optimizer, left[-1]):
                 continue
             tail = self._watched(step, event.loop, left) or _written(step, event.loop)
             if tail is not None:
                 self._open.append(tail)
+
+    def _take_turns(self, optimizer: Optimizer, backward: Backward) -> bool:
+        """A different optimizer has stepped on these gradients."""
+        return any(
+            isinstance(event, OptimizerStep)
+            and event.optimizer is not optimizer
+            and event.serial > backward.serial
+            and self.feeds(backward, event.optimizer)
+            for event in self.window(optimizer)
+        )
 
     def _watched(self, step: OptimizerStep, loop: Loop, left: list[Backward]) -> Tail | None:
         """The tail of a loop of a program that runs, which was seen to its end."""

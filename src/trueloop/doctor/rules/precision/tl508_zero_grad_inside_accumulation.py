@@ -44,7 +44,8 @@ for i, (inputs, targets) in enumerate(loader):
 The step comes every N iterations of its loop (in a running program: at the same interval, twice);
 since the last step the same `backward()` ran in several iterations, and a `zero_grad()` that
 certainly covers its gradients is between two of them. Not reported: networks that are updated every
-N batches with their own `backward()` (the critic of a GAN, delayed policies), clearing at the first
+N batches with their own `backward()` (the critic of a GAN, delayed policies), optimizers that take
+turns (a different one has stepped on the batch whose gradients are cleared), clearing at the first
 micro-batch of an update, batches skipped under a condition, and Accelerate's `accumulate`, which
 skips the clearing itself.
 """
@@ -61,6 +62,7 @@ from trueloop.doctor.model.events import (
     ZeroGrad,
 )
 from trueloop.doctor.model.findings import Move
+from trueloop.doctor.model.things import Optimizer
 from trueloop.doctor.rules.shared.step_order import (
     StepRule,
     backwards,
@@ -114,9 +116,22 @@ class ZeroGradInsideAccumulation(StepRule):
                     and inside(event, turn)
                     and event.guards <= last.guards
                     and self.erases(event, earlier, optimizer)
+                    and not self._served_others(earlier, event, optimizer, window)
                 ):
                     return event, earlier
         return None
+
+    def _served_others(
+        self, backward: Backward, clear: ZeroGrad, optimizer: Optimizer, window: list[Event]
+    ) -> bool:
+        """A different optimizer has stepped on the batch before: they take turns."""
+        return any(
+            isinstance(event, OptimizerStep)
+            and event.optimizer is not optimizer
+            and backward.serial < event.serial < clear.serial
+            and self.feeds(backward, event.optimizer)
+            for event in window
+        )
 
     def _report(self, step: OptimizerStep, clear: ZeroGrad, backward: Backward) -> None:
         name = named(step.optimizer, step.spelled)

@@ -35,7 +35,9 @@ dist.barrier()
 
 A program creates a process group and then calls `torch.save` without a condition on the rank, in a
 function that does not return early on other ranks, with a file name that does not depend on the
-rank. Not reported: names of unknown origin, and a process group with one rank.
+rank. Not reported: names of unknown origin, a process group with one rank (an argument, or
+`WORLD_SIZE` set by the program), and files under a guard on the world size (`if`, `raise`,
+`assert`).
 """
 
 from __future__ import annotations
@@ -59,6 +61,8 @@ class EveryRankWrites(Rule):
 
     def on_file_saved(self, event: FileSaved) -> None:
         if self._group is None or event.by_rank is not False or asks_for_rank(event.guards):
+            return
+        if event.world_of_one:
             return
         self.report(
             event.place,

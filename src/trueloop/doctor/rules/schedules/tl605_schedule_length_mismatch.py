@@ -44,8 +44,8 @@ Both numbers are known: as numbers in a program that is read from its start, or 
 same quantities (`len(loader) * args.epochs`). Steps are counted over the loops that contain them,
 and once per accumulated update under `if (i + 1) % n == 0`. Not reported: schedules without a
 length (`StepLR`, `MultiStepLR`, `ExponentialLR`, warm restarts), warm-ups that have ended, a run
-that may end early (`break`), a computed length (`epochs // 2`), and one missing last step of
-OneCycle.
+that may end early (`break`), a computed length (`epochs // 2`), one missing last step of OneCycle,
+and a schedule that is replaced by a second one in the middle of the run, each as long as its phase.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from trueloop.doctor.model.events import Event, SchedulerStep
+from trueloop.doctor.model.events import Event, Made, SchedulerStep
 from trueloop.doctor.rules.shared import symbolic
 from trueloop.doctor.rules.shared.schedule_clock import (
     Length,
@@ -83,8 +83,13 @@ class ScheduleLengthMismatch(ScheduleRule):
         call = clock.calls[0]
         if not decays(clock):
             return
+        successor = self._successor(clock)
+        if successor is not None and any(turn.loop.simulated for turn in call.turns):
+            self.refute(clock.scheduler.made)  # in runs that do not get to the second phase
         if clock.batch_loop(call) is None:
-            why = _per_epoch(clock, call, length)
+            why = _per_epoch(clock, call, length, successor)
+        elif successor is not None:
+            why = ""  # how many updates its phase has is not known
         elif self._accumulates(clock, call):
             why = _in_micro_batches(clock, call, length)
         else:
@@ -96,6 +101,19 @@ class ScheduleLengthMismatch(ScheduleRule):
                 related=[(call.place, "steps the schedule")],
                 fix="Set its length to the number of `scheduler.step()` calls in the run.",
             )
+
+    def _successor(self, clock: ScheduleClock) -> Made | None:
+        """The schedule that the same `step()` advances later on: this one's phase of the run was
+        over."""
+        begun = clock.made.serial if clock.made is not None else 0
+        places = {call.place for call in clock.calls}
+        later = (
+            other.made
+            for other in self.clocks.values()
+            if other.made is not None and other.made.serial > begun
+            if any(call.place in places for call in other.calls)
+        )
+        return next(later, None)
 
     def _accumulates(self, clock: ScheduleClock, call: SchedulerStep) -> bool:
         """Schedule and optimizer step in fewer iterations than have a `backward()`."""
@@ -160,16 +178,39 @@ def _per_batch(clock: ScheduleClock, call: SchedulerStep, length: Length) -> str
     return _compared(clock, length, symbolic.times(batches, epochs[0]))
 
 
-def _per_epoch(clock: ScheduleClock, call: SchedulerStep, length: Length) -> str:
+def _per_epoch(
+    clock: ScheduleClock, call: SchedulerStep, length: Length, successor: Made | None
+) -> str:
     turns = clock.epoch_turns(call)
-    if not turns or symbolic.counts_batches(length.calls) or _ends_early(clock, call):
+    if symbolic.counts_batches(length.calls) or _ends_early(clock, call):
         return ""
+    if not turns or successor is not None:
+        phase = _phase(clock, call, successor)
+        return _compared(clock, length, phase) if phase else ""
     outer = turns[0].loop
     indices = [turn.index for each in clock.calls for turn in each.turns if turn.loop is outer]
     if len(indices) != len(set(indices)) or (outer.simulated and len(indices) != outer.simulated):
         return ""
     epochs = symbolic.range_of(outer.turns)
     return _compared(clock, length, epochs[0]) if epochs else ""
+
+
+def _phase(
+    clock: ScheduleClock, call: SchedulerStep, successor: Made | None
+) -> symbolic.Sum | None:
+    """How many epochs a schedule has that begins or ends within a loop over them, where the program
+    runs."""
+    epochs = next((turn.loop for turn in call.turns if turn.loop.kind == "epochs"), None)
+    if epochs is None or epochs.simulated or len({each.turns for each in clock.calls}) < 2:
+        return None
+
+    def index(made: Made | None, otherwise: int) -> int:
+        turns = made.turns if made is not None else ()
+        return next((turn.index for turn in turns if turn.loop is epochs), otherwise)
+
+    if not isinstance(epochs.turns, int):
+        return None
+    return {(): float(index(successor, epochs.turns) - index(clock.made, 0))}
 
 
 def _ends_early(clock: ScheduleClock, call: SchedulerStep) -> bool:

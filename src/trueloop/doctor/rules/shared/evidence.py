@@ -100,12 +100,18 @@ _WITH_PARAMETERS = re.compile(
 )
 
 
-def draws_weights(model: Model) -> bool:
-    """Making it drew random numbers: it has layers whose weights begin at random."""
-    return any(
-        member.kind.startswith("torch.nn.") and _WITH_PARAMETERS.search(member.kind)
+def layers_drawn(model: Model) -> set[Model]:
+    """Its layers whose weights begin at random."""
+    return {
+        member
         for member in model.family()
-    )
+        if member.kind.startswith("torch.nn.") and _WITH_PARAMETERS.search(member.kind)
+    }
+
+
+def draws_weights(model: Model) -> bool:
+    """Making it drew random numbers."""
+    return bool(layers_drawn(model))
 
 
 _DIVIDES_BY_SIZE = re.compile(

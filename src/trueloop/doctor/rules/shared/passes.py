@@ -20,8 +20,19 @@ _RUN_TOGETHER = re.compile(
 _ALWAYS_SWITCHES = re.compile(
     r"^torchvision\.models\.(?!.*(vit_|swin_|maxvit|convnext))"
     r"|^segmentation_models_pytorch\.|^efficientnet_pytorch\."
+    r"|^transformers\.(Albert|Bart|Bert|BigBird|Deberta|DistilBert|Electra|GPT2|Hubert|Longformer|MBart"
+    r"|Marian|MT5|OPT|Pegasus|Roberta|T5|Wav2Vec2|XLMRoberta|XLNet)"
 )
 """Networks of libraries that are known to have batch norm or dropout, whatever their arguments."""
+
+
+_PACKAGES = frozenset(
+    "clip detectron2 dgl diffusers espnet2 fairseq kornia lightning mmcv mmdet mmseg monai nemo"
+    " open_clip pytorch_forecasting speechbrain timm torch_geometric torchaudio torchvision"
+    " transformers ultralytics vit_pytorch x_transformers".split()
+)
+_BY_NAME = re.compile(r"create_model|get_model|load|Auto[A-Z]|peft\.|sentence_transformers\.")
+"""Functions that build, or wrap, whichever network an option names."""
 
 
 def words(name: str) -> set[str]:
@@ -86,6 +97,16 @@ def switches(model: Model) -> bool | None:
     if any(_ALWAYS_SWITCHES.search(member.kind) for member in model.family()):
         return True
     return model.mode_dependent
+
+
+def is_of_library(model: Model) -> bool:
+    """All that is not known of it is inside one class of an installed package."""
+    unknown = [member for member in model.family() if not member.complete]
+    return bool(unknown) and all(
+        member.kind.partition(".")[0] in _PACKAGES and member.cls is None
+        and _BY_NAME.search(member.kind) is None
+        for member in unknown
+    )  # fmt: skip
 
 
 def may_train(optimizer: Optimizer, model: Model) -> bool:

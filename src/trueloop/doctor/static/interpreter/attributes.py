@@ -48,6 +48,8 @@ from trueloop.doctor.static.stubs.optimizers import param_groups
 from trueloop.doctor.static.stubs.tensors import (
     attribute_of,
     element,
+    has_weight,
+    parameter_of,
     parts_of,
     set_attribute,
     set_element,
@@ -115,6 +117,8 @@ def _of_object(m: Interpreter, value: Instance | Thing, name: str, node: ast.AST
             return _mode_of(m, value)
         if name in ("module", "_orig_mod") and value.wraps is not None:
             return value.wraps
+        if name in ("weight", "bias") and has_weight(value):
+            return parameter_of(m, value, name, node)
     if isinstance(value.cls, Class):
         found = value.cls.lookup(name)
         if name == "forward" and isinstance(value, Model) and isinstance(found, Function):
@@ -328,6 +332,9 @@ def item_of(m: Interpreter, value: Any, index: Any, node: ast.AST) -> Value:
             m.emit(Sliced, node, data=value, index=index)
         return found
     if isinstance(value, LibraryName):
+        known = m.environment.variables.get(m.key(index)) if value.name == "os.environ" else None
+        if known is not None:
+            return known
         return m.unknown(node, (value, index), key=f"{value.name}[{m.key(index)}]")
     method = find_method(value, "__getitem__")
     if method is not None:
@@ -373,6 +380,9 @@ def set_item(m: Interpreter, owner: Any, index: Any, value: Any, node: ast.Subsc
             _store(m, owner, index, value, node)
     elif isinstance(owner, (Unknown, OpaqueObject)):
         owner.attributes[f"[{m.key(index)}]"] = value
+    elif isinstance(owner, LibraryName):
+        if owner.name == "os.environ":
+            set_environment(m, m.key(index), value)
     elif isinstance(owner, Tensor):
         set_element(m, owner, value, node)
     elif isinstance(owner, Model):
@@ -382,6 +392,11 @@ def set_item(m: Interpreter, owner: Any, index: Any, value: Any, node: ast.Subsc
             owner.children[key] = value
             if isinstance(old, Model):
                 m.emit(Replaced, node, model=owner, attribute=key, old=old, new=value)
+
+
+def set_environment(m: Interpreter, key: str, value: Value) -> None:
+    """Set a variable of the environment; in a branch, it may have a different value already."""
+    m.environment.variables[key] = Unknown(f"os.environ[{key}]") if m.guards else value
 
 
 def _within_turn(m: Interpreter, loop: object) -> bool:

@@ -393,7 +393,7 @@ def instantiate(
     elif isinstance(made, Instance):
         for name in [name for kind in cls.lineage() for name in getattr(kind, "fields", [])]:
             default = cls.lookup(name)
-            if default is not None:
+            if default is not None and rest is None:  # else it may be given
                 made.attributes[name] = default
         made.attributes.update(zip(cls.fields, args, strict=False))
         made.attributes.update(kwargs)

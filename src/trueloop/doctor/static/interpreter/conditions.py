@@ -9,6 +9,7 @@ from typing import Any
 from trueloop.doctor.model.arithmetic import is_hashable
 from trueloop.doctor.model.things import Loop, Model, Scheduler, Thing
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
+from trueloop.doctor.static.interpreter.stub_lookup import find_method
 from trueloop.doctor.static.interpreter.syntax import written
 from trueloop.doctor.static.interpreter.values import (
     Class,
@@ -16,6 +17,7 @@ from trueloop.doctor.static.interpreter.values import (
     DictValue,
     Function,
     Instance,
+    LibraryMethod,
     LibraryName,
     Method,
     OpaqueObject,
@@ -118,8 +120,9 @@ def _identity(
     if _is_none(left) and not _is_none(right):
         left, right = right, left
     if _is_none(right):
-        if isinstance(left, Unknown):
-            return Unknown(left.key if negated else f"not {left.key}", (left,))
+        if isinstance(left, Unknown) or _may_be_none(left):
+            key = m.key(left)
+            return Unknown(key if negated else f"not {key}", (left,))
         return Constant(_is_none(left) != negated)
     if isinstance(left, Constant) and isinstance(right, Constant):
         same = left.value is right.value or left.value == right.value
@@ -153,6 +156,11 @@ def _same_items(left: Sequence, right: object) -> bool | None:
         return None
     same = all(constant(one) == constant(other) for one, other in pairs)
     return same and left.kind == right.kind and len(left.values) == len(right.values)
+
+
+def _may_be_none(value: object) -> bool:
+    """An attribute of a library's object, which may be a method or any value."""
+    return isinstance(value, LibraryMethod) and find_method(value.receiver, value.name) is None
 
 
 def _contained(
@@ -210,6 +218,8 @@ def _counted(m: Interpreter, kind: type[ast.cmpop], left: Constant, right: Any) 
             if right.value - (left.value - index) == loop.turns - 1:
                 return Constant(_is_last(m, loop) == (kind is ast.Eq))
         if not outcome and isinstance(right.value, int) and right.value > 2:
+            if isinstance(loop, Loop) and not _is_last(m, loop):
+                return Constant(kind is not ast.Eq)  # it comes once, after the first turns
             return Unknown(f"{left.value} == {right.value}", (left, right))
     elif isinstance(loop, Loop):
         outcome = _is_last(m, loop)

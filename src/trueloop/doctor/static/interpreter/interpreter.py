@@ -21,6 +21,7 @@ from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.known_values import loop_of
 from trueloop.doctor.model.things import AccumulationWindow, Loop, Model, Size, Tensor, Thing, Turn
 from trueloop.doctor.static.interpreter.branches import BranchPolicy, OpenBranch, limit_in
+from trueloop.doctor.static.interpreter.process_environment import ProcessEnvironment
 from trueloop.doctor.static.interpreter.project import Project
 from trueloop.doctor.static.interpreter.step_budget import Counting
 from trueloop.doctor.static.interpreter.values import (
@@ -128,6 +129,7 @@ class Interpreter(Counting, ABC):
         self.limits: dict[str, list[tuple[Callable[[Any, Any], Any], float, bool]]] = {}
         """Quantity -> what was decided about it and a number: (comparison, number, outcome)."""
         self.equal: dict[str, Value] = {}
+        self.environment = ProcessEnvironment()
         self.windowed: set[str] = set()
         """Sizes of windows (`(i + 1) % n`), by their key, that this run takes for more than one."""
         self.sites: dict[int, OpenBranch] = {}
@@ -408,11 +410,14 @@ class Interpreter(Counting, ABC):
     def window_of_one(self, size: str) -> bool:
         """A window has been taken for one turn long in this run (`if accumulate > 1` was not); from
         here on it is what the run says it is."""
-        for sign, several in _SEVERAL.items():
-            if self.decided.get(f"{size} {sign}", several) is not several:
-                return True
+        if self.is_one(size):
+            return True
         self.windowed.add(size)
         return False
+
+    def is_one(self, key: str) -> bool:
+        """A number has been taken for one in this run."""
+        return any(self.decided.get(f"{key} {sign}", n) is not n for sign, n in _SEVERAL.items())
 
     def _known_of_window(self, key: str) -> bool | None:
         """The truth of `accumulate > 1` where windows of several turns are under way."""

@@ -399,6 +399,15 @@ def _go(
     return signal
 
 
+def adds_in_part(m: Interpreter, items: Sequence) -> bool:
+    """A loop that adds to a list makes more turns than are gone through here."""
+    return any(
+        start > items.turns
+        and (turn.loop.kind != "other" or turn.loop.turns != turn.loop.simulated)
+        for turn, start in zip(m.turns, m.turn_starts, strict=True)
+    )
+
+
 def _worth(m: Interpreter, node: ast.For | ast.AsyncFor | ast.While, scope: Scope) -> bool:
     """A second turn may show something that the first one does not."""
     survey = scope.module.survey

@@ -15,7 +15,7 @@ from trueloop.doctor.static.interpreter.decorators import decorate
 from trueloop.doctor.static.interpreter.expressions import arithmetic, evaluate
 from trueloop.doctor.static.interpreter.inference import guess, is_no_tensor
 from trueloop.doctor.static.interpreter.interpreter import ControlFlow, Interpreter
-from trueloop.doctor.static.interpreter.loops import run_for, run_while
+from trueloop.doctor.static.interpreter.loops import adds_in_part, run_for, run_while
 from trueloop.doctor.static.interpreter.survey import BACKWARD, last_name
 from trueloop.doctor.static.interpreter.syntax import once, shape, written
 from trueloop.doctor.static.interpreter.values import (
@@ -175,8 +175,7 @@ def extend(
     m: Interpreter, items: Sequence, values: list[Value], holder: ast.expr, node: ast.AST
 ) -> None:
     """Add to a list, which may outlive the turn."""
-    if items.turns < m.turns_begun and any(turn.loop.kind != "other" for turn in m.turns):
-        items.grown = True
+    items.grown = items.grown or adds_in_part(m, items)
     for value in values:
         items.add(value)
         if isinstance(value, Tensor) and value.graph and m.predates_turn(items.turns):
@@ -458,7 +457,10 @@ def _while(m: Interpreter, node: ast.While, scope: Scope) -> ControlFlow | None:
 
 
 def _assert(m: Interpreter, node: ast.Assert, scope: Scope) -> ControlFlow | None:
-    evaluate(m, node.test, scope)
+    if any(isinstance(each, ast.Or) for each in ast.walk(node.test)):
+        evaluate(m, node.test, scope)
+    else:
+        conditions.outcome_of(m, node.test, scope, True)  # the run goes on only if it holds
     return None
 
 

@@ -7,15 +7,16 @@ from collections.abc import Callable
 from typing import Any
 
 from trueloop.doctor.model.things import Thing
+from trueloop.doctor.static.interpreter.conditions import outcome_of
 from trueloop.doctor.static.interpreter.interpreter import ControlFlow, Interpreter
 from trueloop.doctor.static.interpreter.values import (
     NONE,
+    Constant,
     GeneratorContext,
     Instance,
     OpaqueObject,
     Scope,
     Value,
-    constant,
 )
 
 Body = Callable[[], "ControlFlow | None"]
@@ -30,6 +31,11 @@ def entered(
     item, *rest = items
     context = m.evaluate(item.context_expr, scope)
 
+    stack = item.optional_vars.id if isinstance(item.optional_vars, ast.Name) else ""
+    if stack and not rest and _is_exit_stack(context):
+        m.assign(ast.Name(stack, ast.Store()), context, scope)
+        return _stacked(m, stack, body, scope)
+
     def inside() -> ControlFlow | None:
         with m.nested(node) as may_go:
             return entered(m, rest, body, scope, node) if may_go else None
@@ -39,6 +45,67 @@ def entered(
             m.assign(item.optional_vars, value, scope)
 
     return within(m, context, inside, bind, item.context_expr)
+
+
+def _is_exit_stack(context: Value) -> bool:
+    kind = context.kind if isinstance(context, OpaqueObject) else ""
+    return kind in ("contextlib.ExitStack", "contextlib.AsyncExitStack")
+
+
+def _stacked(m: Interpreter, stack: str, body: list[ast.stmt], scope: Scope) -> ControlFlow | None:
+    """Run the block of a `with ExitStack() as stack`: what follows `stack.enter_context(...)` is
+    inside that context."""
+    for position, statement in enumerate(body):
+        rest = body[position + 1 :]
+        with m.nested(statement) as may_go:
+            if not may_go:
+                return None
+            call = _entering(statement, stack)
+            if call is not None:
+                return _pushed(m, stack, statement, call, rest, scope)
+            if isinstance(statement, ast.If) and _enters_within(statement, stack):
+                outcome, _ = outcome_of(m, statement.test, scope)
+                taken = statement.body if outcome else statement.orelse
+                return _stacked(m, stack, [*taken, *rest], scope)
+            signal = m.run_block([statement], scope)
+        if signal is not None:
+            return signal
+    return None
+
+
+def _pushed(
+    m: Interpreter,
+    stack: str,
+    statement: ast.stmt,
+    call: ast.Call,
+    rest: list[ast.stmt],
+    scope: Scope,
+) -> ControlFlow | None:
+    def bind(value: Value) -> None:
+        for target in statement.targets if isinstance(statement, ast.Assign) else ():
+            m.assign(target, value, scope)
+
+    context = m.evaluate(call.args[0], scope)
+    return within(m, context, lambda: _stacked(m, stack, rest, scope), bind, call)
+
+
+def _entering(statement: ast.stmt, stack: str) -> ast.Call | None:
+    """`stack.enter_context(...)`, perhaps with its result assigned."""
+    call = statement.value if isinstance(statement, (ast.Expr, ast.Assign)) else None
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.args):
+        return None
+    owner = call.func.value
+    named = isinstance(owner, ast.Name) and owner.id == stack
+    return call if named and call.func.attr in ("enter_context", "enter_async_context") else None
+
+
+def _enters_within(statement: ast.If, stack: str) -> bool:
+    """One of its branches enters a context that lasts beyond it."""
+    return any(
+        _entering(each, stack) is not None
+        or (isinstance(each, ast.If) and _enters_within(each, stack))
+        for each in (*statement.body, *statement.orelse)
+    )
 
 
 def within(
@@ -102,9 +169,11 @@ def inside_generator(
 
 def autocast_of(dtype: Value | None, enabled: Value | None, device: str | None) -> str | None:
     """The dtype in which an autocast block computes: see `events.Event.autocast`."""
-    on = constant(enabled, "?") if enabled is not None else True
-    if on is False:
-        return None
+    on: object = True if enabled is None else "?"
+    if isinstance(enabled, Constant):
+        on = bool(enabled.value)
+        if not on:
+            return None
     name = getattr(dtype, "name", "") if dtype is not None else ""
     short = name.rpartition(".")[2]
     if on == "?":

@@ -13,8 +13,10 @@ from trueloop.doctor.model.events import (
     StateDictCreated,
     StateDictLoaded,
 )
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import NOWHERE, Checkpoint, Model, StateDict, Tensor, Thing
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
+from trueloop.doctor.static.interpreter.passed_arguments import where_passed
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.survey import FileSummary, last_name
 from trueloop.doctor.static.interpreter.syntax import once, written
@@ -32,7 +34,7 @@ from trueloop.doctor.static.interpreter.values import (
     constant,
 )
 from trueloop.doctor.static.stubs.path_origins import file_path
-from trueloop.doctor.static.stubs.ranks import asks_for_rank, names_rank
+from trueloop.doctor.static.stubs.ranks import asks_for_rank, in_world_of_one, names_rank
 
 FEW = 6
 """Parts of a value that are looked at, on each level, for where a file's name comes from."""
@@ -116,6 +118,7 @@ def _save(call: LibraryCall) -> Value:
         path=file_path(call.machine, file),
         by_rank=True if asks_for_rank(call) else _by_rank(call.machine, file),
         what=call.machine.place(what) if what is not None else NOWHERE,
+        world_of_one=in_world_of_one(call.machine),
     )
     return NONE
 
@@ -135,8 +138,12 @@ def _load(call: LibraryCall) -> Value:
     loaded.optimizer_restored = _restores_optimizer(call.machine)
     given = call.arg(-1, "weights_only")
     option = _argument(call, -1, "weights_only")
-    call.emit(
+    where: Location | ast.AST = call.node
+    if isinstance(call.node, ast.Call) and constant(given) is False:
+        where = where_passed(call.machine, call.node, "weights_only")
+    call.machine.emit(
         FileLoaded,
+        where,
         file=loaded.file,
         path=file_path(call.machine, file),
         weights_only=constant(given) if given is not None else None,

@@ -13,6 +13,7 @@ from trueloop.doctor.model.events import (
     ModelForward,
     ModeSet,
     Moved,
+    Used,
     ZeroGrad,
 )
 from trueloop.doctor.model.things import Activation, Criterion, Model, PositionalEps, Tensor
@@ -217,11 +218,17 @@ def run_forward(call: LibraryCall, *, direct: bool, functional: bool = False) ->
             direct=direct,
             functional=functional,
             result_used=call.result_used,
+            flags=_flags(call),
             **_spelling(call),
         )
     elif is_loss_module(model) and isinstance(result, Tensor):
         _as_loss(call, model, result)
     return result
+
+
+def _flags(call: LibraryCall) -> frozenset[tuple[str, bool]]:
+    values = ((name, constant(value)) for name, value in call.kwargs.items())
+    return frozenset((name, value) for name, value in values if isinstance(value, bool))
 
 
 def _spelling(call: LibraryCall) -> dict[str, Any]:
@@ -466,7 +473,18 @@ def _requires_grad(call: LibraryCall) -> Value:
     return model
 
 
-@methods(Model, "apply", "share_memory", "tie_weights", "gradient_checkpointing_enable",
+@methods(Model, "reset_parameters", "apply")
+def _initialise(call: LibraryCall) -> Value:
+    """Layers draw their weights again, or a function does it for each."""
+    call.emit(
+        Used, what=f"torch.nn.Module.{call.name}", subject=call.receiver,
+        result_used=call.result_used,
+    )  # fmt: skip
+    model: Model = call.receiver
+    return model if call.name == "apply" else NONE
+
+
+@methods(Model, "share_memory", "tie_weights", "gradient_checkpointing_enable",
          "set_extra_state", "float_", "register_buffer", "register_full_backward_hook",
          "resize_token_embeddings",
          "config", "__init__", "extra_repr", "get_submodule", "get_parameter",
@@ -475,4 +493,4 @@ def _chained(call: LibraryCall) -> Value:
     if call.name == "register_buffer" and call.const(0):
         call.receiver.attributes[call.const(0)] = call.arg(1, "", NONE)
         return NONE
-    return call.receiver if call.name in ("apply", "share_memory") else NONE
+    return call.receiver if call.name == "share_memory" else NONE

@@ -8,12 +8,15 @@ from collections.abc import Iterable
 from trueloop.doctor.model.events import HookSet, Made, Used
 from trueloop.doctor.model.things import Model, Thing
 from trueloop.doctor.model.vocabulary import ASKS_FOR_RANK, DIFFERS_BY_RANK, cuts_by_rank
+from trueloop.doctor.static.interpreter.attributes import set_environment
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
+from trueloop.doctor.static.interpreter.process_environment import WORLD_SIZES
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls
 from trueloop.doctor.static.interpreter.syntax import once, written
 from trueloop.doctor.static.interpreter.values import (
     NONE,
     Constant,
+    DictValue,
     Function,
     LibraryName,
     Method,
@@ -46,8 +49,13 @@ def _made_of(value: Value) -> Iterable[Value]:
 
 @calls("torch.distributed.init_process_group", "deepspeed.init_distributed")
 def _group(call: LibraryCall) -> Value:
+    m = call.machine
     size = call.arg(3, "world_size")
-    one = isinstance(size, Constant) and size.value == 1 and not size.symbol
+    if size is None or _is_none(size):
+        size = m.environment.variables.get("'WORLD_SIZE'")
+    one = isinstance(size, Constant) and size.value in (1, "1") and not size.symbol
+    if isinstance(size, Unknown):
+        m.environment.world_sizes.add(size.key)
     call.emit(
         Used, what="torch.distributed.init_process_group", result_used=call.result_used,
         ranks=int(one),
@@ -81,12 +89,28 @@ def _collective(call: LibraryCall) -> Value:
 @calls("os.environ.get", "os.getenv", "os.environ.pop")
 def _environment(call: LibraryCall) -> Value:
     """A variable of the environment, `RANK` among them."""
-    return Unknown(f"os.environ[{call.machine.key(call.arg(0, 'key', call.unknown()))}]")
+    m = call.machine
+    key = m.key(call.arg(0, "key", call.unknown()))
+    return m.environment.variables.get(key) or Unknown(f"os.environ[{key}]")
+
+
+@calls("os.environ.update")
+def _set_environment(call: LibraryCall) -> Value:
+    given = call.arg(0)
+    entries = given.entries if isinstance(given, DictValue) else {}
+    for name, value in (*entries.items(), *call.kwargs.items()):
+        set_environment(call.machine, repr(name), value)
+    return NONE
 
 
 @calls("torch.distributed.barrier", "torch.distributed.destroy_process_group")
 def _nothing(call: LibraryCall) -> Value:
     return NONE
+
+
+def in_world_of_one(m: Interpreter) -> bool:
+    """In this run there is one rank: a guard on the world size has let it through."""
+    return any(map(m.is_one, WORLD_SIZES | m.environment.world_sizes))
 
 
 def asks_for_rank(call: LibraryCall) -> bool:
@@ -159,6 +183,7 @@ def wrap(call: LibraryCall, inner: Value | None, wrapper: str) -> Model:
         training=inner.training if isinstance(inner, Model) else None,
         complete=isinstance(inner, Model) and inner.complete,
         known=isinstance(inner, Model) and inner.known,
+        ranks=int(in_world_of_one(call.machine)),
     )
     if isinstance(inner, Model):
         inner.parents.append(made)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from trueloop.doctor.model.events import Seeded, Used
 from trueloop.doctor.model.known_values import loop_of
+from trueloop.doctor.model.things import Tensor
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.values import (
     NONE,
@@ -53,8 +54,25 @@ def _seed(call: LibraryCall) -> Value:
         depends=depends,
         forked=bool(call.machine.forked),
         by_rank=names_rank(call.machine, value),
+        drawn=value is None or any(map(_is_drawn, inside(value, _parts, 6))),
     )
     return OpaqueObject("torch.Generator") if "torch" in call.name else NONE
+
+
+def _is_drawn(value: Value) -> bool:
+    return isinstance(value, Tensor) or (isinstance(value, Unknown) and value.drawn)
+
+
+@calls(*(f"random.{name}" for name in "randint randrange random getrandbits choice".split()),
+       *(f"numpy.random.{name}" for name in "randint random rand choice integers".split()),
+       *(f"secrets.{name}" for name in "randbits randbelow token_bytes choice".split()),
+       *(f"time.{name}" for name in "time time_ns perf_counter perf_counter_ns monotonic".split()),
+       "os.urandom", "os.getpid", "uuid.uuid4", "datetime.datetime.now",
+       "datetime.datetime.utcnow")  # fmt: skip
+def _drawn(call: LibraryCall) -> Value:
+    found = call.unknown(*call.args, *call.kwargs.values())
+    found.drawn = True
+    return found
 
 
 def constant_none(value: Value | None) -> bool:
@@ -94,7 +112,7 @@ def _parts(value: Value) -> Iterable[Value]:
 
 @calls("torch.seed", "torch.initial_seed", "torch.random.initial_seed", "torch.random.seed")
 def _new_seed(call: LibraryCall) -> Value:
-    return Unknown(f"{call.name}() <{call.place.line}>", loop_variant=True)
+    return Unknown(f"{call.name}() <{call.place.line}>", loop_variant=True, drawn=True)
 
 
 @calls("torch.utils.data.get_worker_info")

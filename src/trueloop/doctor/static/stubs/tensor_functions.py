@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from trueloop.doctor.model.events import Backward, GradTaken
+from trueloop.doctor.model.events import Backward, GradTaken, Used
 from trueloop.doctor.model.things import Activation, ParameterCopy, Tensor
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.survey import last_name
@@ -86,6 +86,7 @@ def _jacobian(call: LibraryCall) -> Value:
 @methods(Tensor, "detach", "detach_")
 def _detach(call: LibraryCall) -> Value:
     made = derive(call.machine, call.node, call.receiver, graph=False, same=True)
+    made.data_of = call.receiver if call.receiver.role == "parameter" else None
     if call.name == "detach_":
         call.receiver.graph, call.receiver.models = False, frozenset()
     return made
@@ -135,7 +136,8 @@ def _inside_out(node: ast.AST) -> str:
 def _same(call: LibraryCall) -> Value:
     tensor: Tensor = call.receiver
     made = derive(call.machine, call.node, tensor, same=True, keeps_loss=True)
-    made.grad_of, made.data_of = tensor.grad_of, tensor.data_of
+    if call.name not in ("clone", "repeat"):
+        made.grad_of, made.data_of = tensor.grad_of, tensor.data_of
     made.position = tensor.position
     casts = {"half": "float16", "bfloat16": "bfloat16", "double": "float64", "float": "float32",
              "long": "int64", "int": "int32"}  # fmt: skip
@@ -264,6 +266,15 @@ def _in_place(call: LibraryCall) -> Value:
         notice(call.machine, tensor, call.arg(0), call.node, how)
     if call.name in ("div_", "mul_") and tensor.is_loss:
         tensor.divided = True
+    return tensor
+
+
+@calls("torch.nn.init.*")
+def _initialise(call: LibraryCall) -> Value:
+    """A parameter gets its first values again: `nn.init.zeros_(layer.weight)`."""
+    tensor = call.arg(0, "tensor", call.unknown())
+    if isinstance(tensor, Tensor):
+        call.emit(Used, what=call.name, subject=tensor, result_used=call.result_used)
     return tensor
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
@@ -248,6 +249,26 @@ def attribute_of(m: Interpreter, value: Tensor, name: str, node: ast.AST) -> Val
     return made
 
 
+_WITH_WEIGHT = re.compile(
+    r"torch\.nn\.(Linear|Bilinear|Embedding(Bag)?|Conv(Transpose)?\dd|\w+Norm\dd?)$"
+)
+
+
+def has_weight(model: Model) -> bool:
+    """A layer of torch's with the parameters `weight` and `bias`."""
+    return _WITH_WEIGHT.match(model.kind) is not None
+
+
+def parameter_of(m: Interpreter, layer: Model, name: str, node: ast.AST) -> Tensor:
+    """`layer.weight`."""
+    found = Tensor(
+        role="parameter", graph=False, models=frozenset([layer]), made=m.place(node),
+        name=f"{m.key(layer)}.{name}",
+    )  # fmt: skip
+    found.entry = name
+    return found
+
+
 def set_attribute(m: Interpreter, tensor: Tensor, name: str, value: object, node: ast.AST) -> None:
     """`tensor.name = value`."""
     if name == "grad":
@@ -267,7 +288,7 @@ def set_attribute(m: Interpreter, tensor: Tensor, name: str, value: object, node
 
 def flagged(m: Interpreter, tensor: Tensor, needs: Value, node: ast.AST) -> None:
     """`requires_grad` of a parameter was switched: one by one, those of a whole module are."""
-    if tensor.role == "parameter":
+    if tensor.role == "parameter" and not tensor.entry:
         for model in tensor.models:
             m.emit(FlagsSet, node, model=model, requires_grad=needs)
 
