@@ -18,6 +18,18 @@ ADVISED = {
     "TL403-good_log_softmax_into_cross_entropy": [("TL401", 30)],
 }
 """Right in what they compute; what is said of them is how to write it better."""
+IN_NUMBERS = frozenset(
+    {
+        "TL408-bad_all_nodes_of_a_graph",
+        "TL408-bad_cross_entropy_by_hand",
+        "TL408-bad_picked_by_gather",
+        "TL510-bad_batches_of_a_token_budget",
+        "TL510-bad_chunks_sorted_by_length",
+        "TL510-bad_inner_loop_with_a_scaler",
+        "TL510-bad_sum_over_its_own_count",
+    }
+)
+"""Of rules that read source too: faults that only show in the numbers of a run."""
 
 
 def raised(path: Path) -> list[tuple[str, int]]:
@@ -36,7 +48,9 @@ def test_program(path: Path) -> None:
         assert len(wanted) == 1, "a bad program holds one fault, marked with `# <- TLxxx`"
         assert wanted[0][0] == path.parent.name
         # What only shows in numbers is found by watching alone: see live/.
-        assert raised(path) == (wanted if "S" in BY_CODE[path.parent.name].seen else [])
+        name = f"{path.parent.name}-{path.stem}"
+        read = "S" in BY_CODE[path.parent.name].seen and name not in IN_NUMBERS
+        assert raised(path) == (wanted if read else [])
 
 
 PROGRAMS_TO_CHANGE = Path(__file__).parents[2] / "benchmarks" / "doctor_programs"

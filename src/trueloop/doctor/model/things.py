@@ -265,6 +265,8 @@ class Loader(Thing):
     persistent: bool | None = None
     reseeds: bool | None = None
     """Its `worker_init_fn` changes the data set's generators; None where unknown."""
+    padding: frozenset[float] = frozenset()
+    """The values with which its `collate_fn` fills sequences up (in source)."""
     worker_seeds: list[Any] | None = None
     """The generators that this function seeds; None where unknown."""
 
@@ -407,6 +409,8 @@ class Tensor(Thing):
     """The optimizer whose `param_groups` it was taken from (in source)."""
     terms: Any = field(default=None, init=False)
     """The summands: two values, or a container of them (in source)."""
+    divided_by: Size = field(default=None, init=False)
+    """The number that a loss was divided by last (in source)."""
     made_from: Sequence[Any] = field(default=(), init=False, repr=False)
     """The argument of a factory function: `torch.tensor(values)` (in source)."""
     volatile: bool = field(default=False, init=False)

@@ -88,6 +88,7 @@ ENTRIES = (
     Entry("TL407", "constant-predictions", "warning", "L"),
     Entry("TL408", "softmax-over-batch", "warning", "SL"),
     Entry("TL410", "penalty-without-graph", "error", "SL"),
+    Entry("TL409", "padding-is-scored", "warning", "L"),
     # Precision, accumulation, clipping
     Entry("TL501", "clips-scaled-gradients", "error", "SL"),
     Entry("TL502", "scaler-never-updated", "error", "SL"),
@@ -98,6 +99,7 @@ ENTRIES = (
     Entry("TL507", "trains-in-half", "warning", "L"),
     Entry("TL508", "zero-grad-inside-accumulation", "error", "SL"),
     Entry("TL509", "autocast-around-backward", "advice", "SL"),
+    Entry("TL510", "micro-batches-weighted-unequally", "warning", "SL"),
     Entry("TL511", "pairs-of-micro-batches", "advice", "L"),
     # Schedules
     Entry("TL601", "scheduler-before-optimizer", "warning", "SL"),

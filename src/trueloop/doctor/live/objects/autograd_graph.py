@@ -6,7 +6,7 @@ it. Nodes that an earlier event spoke of carry a note (`Node.metadata`), so that
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -42,6 +42,8 @@ class GraphNode(Protocol):
 
     @property
     def metadata(self) -> dict[str, Any]: ...
+    @property
+    def _input_metadata(self) -> Sequence[Any]: ...
     @property
     def next_functions(self) -> tuple[tuple[GraphNode | None, int], ...]: ...
     def name(self) -> str: ...
@@ -174,7 +176,7 @@ def activation(tensor: torch.Tensor) -> Activation | None:
         if _is_layer(node, name):
             return Activation("linear", None, NOWHERE)
         if name in _ACTIVATIONS:
-            dim = _dim(node) if kept else None
+            dim = dimension_of(node) if kept else None
             return Activation(_ACTIVATIONS[name], dim, node.metadata.get(MADE, NOWHERE))
         if name not in _SHAPES:
             return None
@@ -209,7 +211,8 @@ def _is_weight(node: GraphNode | None) -> bool:
     return getattr(node, "variable", None) is not None
 
 
-def _dim(node: GraphNode) -> int | None:
+def dimension_of(node: GraphNode) -> int | None:
+    """The dimension that an operation runs over, if its node says it."""
     dim = getattr(node, "_saved_dim", None)
     if dim is None:
         return None

@@ -24,6 +24,8 @@ class Registration(NamedTuple):
     """The frames of the program then, outermost first."""
     replaces: bool
     """A different one was there."""
+    trainable: bool = True
+    """A parameter that required a gradient then."""
 
     @property
     def place(self) -> Location:
@@ -47,7 +49,8 @@ class Registrations:
     ) -> None:
         old = module._parameters.get(name)
         replaces = old is not None and old is not parameter
-        self.parameters.put(parameter, Registration(_sites(frame), replaces))
+        trainable = parameter is not None and parameter.requires_grad
+        self.parameters.put(parameter, Registration(_sites(frame), replaces, trainable))
 
     def module(
         self, parent: nn.Module, name: str, child: nn.Module | None, frame: FrameType

@@ -33,6 +33,8 @@ def install(recorder: Recorder, patches: Patches) -> None:
         patches.replace(functional, name, partial(_loss, recorder, kind))
     for name in _ACTIVATIONS:
         patches.replace(functional, name, partial(_activation, recorder))
+    for name in ("softmax", "log_softmax"):
+        patches.replace(torch, name, partial(_activation, recorder))
 
 
 def _activation(recorder: Recorder, original: Callable[P, R]) -> Callable[P, R]:

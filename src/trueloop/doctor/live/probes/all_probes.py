@@ -10,8 +10,11 @@ from trueloop.doctor.live.probes import (
     idle_parameters,
     layers_made_again,
     losses,
+    losses_by_hand,
     memory_growth,
+    micro_batches,
     muon_parameters,
+    padding,
     pairwise_losses,
     predictions,
     replicas,
@@ -23,6 +26,7 @@ from trueloop.doctor.live.probes.probe import Probe
 
 PROBES: tuple[type[Probe], ...] = (
     *losses.PROBES,
+    losses_by_hand.ByHand,
     *data.PROBES,
     untracked_parameters.UntrackedParameters,
     idle_parameters.IdleParameters,
@@ -36,6 +40,8 @@ PROBES: tuple[type[Probe], ...] = (
     muon_parameters.MuonParameters,
     layers_made_again.LayersMadeAgain,
     constant_terms.ConstantTerms,
+    padding.Padding,
+    micro_batches.MicroBatches,
 )
 """In the order in which they hear of a moment."""
 

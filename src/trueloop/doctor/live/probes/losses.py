@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from trueloop.doctor.live.objects import autograd_graph
 from trueloop.doctor.live.probes.probe import Probe
-from trueloop.doctor.model.events import BatchFetched, Loss
+from trueloop.doctor.model.events import Loss
 from trueloop.doctor.model.measurements import (
-    BroadcastDifference,
     InitialLoss,
     LabelRuns,
     LossInputRange,
@@ -27,8 +23,6 @@ if TYPE_CHECKING:
 
 _BATCHES = 60
 """Batches whose values are read at one place."""
-_WALKS = 12
-"""Losses written by hand that are looked through at one place."""
 _LABELS = 4096
 _RUNS = 256
 
@@ -104,65 +98,6 @@ class Initial(Probe):
         self.watcher.measure(found.at(event))
 
 
-class ByHand(Probe):
-    """`((prediction - target) ** 2).mean()` whose two sides have met as a square."""
-
-    def __init__(self, watcher: Context) -> None:
-        super().__init__(watcher)
-        self._batches: dict[int, set[tuple[int, ...]]] = {}
-        self._walked: Counter[Location] = Counter()
-
-    def fetched(self, batch: object, event: Event) -> None:
-        assert isinstance(event, BatchFetched)
-        shapes = {tuple(each.shape) for each in autograd_graph.tensors_in(batch)}
-        self._batches[threading.get_ident()] = shapes
-
-    def before_backward(self, tensors: object, event: Event, frame: FrameType) -> None:
-        shapes = self._batches.get(threading.get_ident())
-        loss = next(autograd_graph.tensors_in(tensors), None)
-        self._walked[event.place] += 1
-        if not shapes or loss is None or self._walked[event.place] > _WALKS:
-            return
-        found = _square(loss, shapes)
-        if found is not None:
-            self.watcher.measure(found.at(event))
-
-
-def _square(loss: torch.Tensor, shapes: set[tuple[int, ...]]) -> BroadcastDifference | None:
-    """A difference of a prediction and a target of the batch that is larger than both."""
-    waiting, seen = [autograd_graph.node_of(loss)], dict[int, Any]()
-    while waiting and len(seen) < 200:
-        node = waiting.pop()
-        if node is None or id(node) in seen:
-            continue
-        seen[id(node)] = node
-        noted = node.metadata.get(autograd_graph.NOTE)
-        if noted is not None and not noted.is_loss:
-            continue  # inside of a model it may have many reasons
-        if autograd_graph.name_of(node) in ("Sub", "Rsub"):
-            found = _sides(node, shapes)
-            if found is not None:
-                return found
-        waiting += [each for each, _ in node.next_functions]
-    return None
-
-
-def _sides(node: Any, shapes: set[tuple[int, ...]]) -> BroadcastDifference | None:
-    parts = [each for each, _ in node.next_functions if each is not None]
-    if len(parts) != 1 or len(node._input_metadata) != 1:
-        return None
-    whole = tuple(node._input_metadata[0].shape)
-    position = next(index for each, index in node.next_functions if each is not None)
-    inner = parts[0]._input_metadata
-    if position >= len(inner) or len(whole) != 2 or whole[0] != whole[1] or whole[0] < 2:
-        return None
-    side, size = tuple(inner[position].shape), whole[0]
-    other = {(size, 1): (size,), (size,): (size, 1)}.get(side)
-    if other is None or other not in shapes or (other == (size,) and side in shapes):
-        return None
-    return BroadcastDifference(input=side, target=other)
-
-
 class Labels(Probe):
     """In which order the labels come that a classifier is trained on."""
 
@@ -192,4 +127,4 @@ class Labels(Probe):
         self.watcher.measure(LabelRuns(runs=runs).at(event))
 
 
-PROBES = (Inputs, Initial, ByHand, Labels)
+PROBES = (Inputs, Initial, Labels)

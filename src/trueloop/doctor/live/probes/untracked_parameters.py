@@ -65,6 +65,8 @@ class UntrackedParameters(Probe):
         self.strays = WeakMap[UntrackedParameter]()
         self.ever = WeakMap[bool]()
         """Parameters that an optimizer has, or has had."""
+        self.frozen = WeakMap[bool]()
+        """Parameters without an optimizer that have been frozen during a backward."""
         self.hidden = WeakMap[Hidden]()
         self._met = WeakMap[bool]()
         self._before: list[tuple[Any, Any]] = []
@@ -114,7 +116,12 @@ class UntrackedParameters(Probe):
         for each in optimizers:
             self._hold(each, frame)
         for parameter, _ in list(self.watcher.things.owners.items()):
-            if parameter.requires_grad and self.ever.get(parameter) is None:
+            if self.ever.get(parameter) is not None:
+                continue
+            if not parameter.requires_grad:
+                if self.frozen.get(parameter) is None:
+                    self.frozen.put(parameter, True)
+            else:
                 self._before.append((weakref.ref(parameter), gradient_state(parameter)))
 
     def after_backward(self, frame: FrameType) -> None:
@@ -271,12 +278,23 @@ class UntrackedParameters(Probe):
             return None
         if parameter._backward_hooks or self.hidden.get(root) is not None:
             return None
-        if any(registrations.loaded.get(each) is not None for each in self._around(owner)):
-            return None
-        if not parameter_stats.looks_fresh(owner):
-            return None
+        if not self._is_thawed(parameter, root):
+            if any(registrations.loaded.get(each) is not None for each in self._around(owner)):
+                return None
+            if not parameter_stats.looks_fresh(owner):
+                return None
         held = self.watcher.things.optimizer(optimizer)
         return UnheldParameter(place=held.made, made=registered.place)
+
+    def _is_thawed(self, parameter: torch.Tensor, root: nn.Module) -> bool:
+        """It is meant to learn, wherever its weights are from: it has been frozen and is not any
+        more, or the program has frozen other weights of the same model and not this one."""
+        if self.frozen.get(parameter) is not None:
+            return True
+        registered = self.watcher.registrations.parameters
+        frozen = (each for each in root.parameters() if not each.requires_grad and each.dim() > 1)
+        known = (registered.get(each) for each in frozen)
+        return any(each is not None and each.trainable for each in known)
 
 
 def _plain_holder(holder: Any, module: nn.Module) -> tuple[str, str] | None:

@@ -3,7 +3,7 @@
 ## What it does
 
 Finds an elementwise loss (`mse_loss`, `l1_loss`, `smooth_l1_loss`, `huber_loss`, or a handwritten
-difference) of predictions of shape (N, 1) and targets of shape (N,), or the reverse.
+difference or product) of predictions of shape (N, 1) and targets of shape (N,), or the reverse.
 
 ## Why it breaks training
 
@@ -36,9 +36,10 @@ loss = F.mse_loss(prediction, targets)
 
 In a running program: both sides have the same number of elements, one of them has one more
 dimension of size 1, and their broadcast shape is larger than both. For a handwritten loss, the
-difference is read from the graph, and the target must be part of the loader's batch. Not reported:
-shapes with the same number of dimensions ((N, 1) against (1, N) compares all pairs on purpose), and
-single samples.
+difference or product is read from the graph; a target without a graph must be part of the loader's
+batch or a variable of the program. Not reported: shapes with the same number of dimensions ((N, 1)
+against (1, N) compares all pairs on purpose), a dimension that was added by `unsqueeze` or
+`[:, None]`, pairs of one output, and single samples.
 """
 
 from __future__ import annotations

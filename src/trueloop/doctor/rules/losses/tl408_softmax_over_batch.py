@@ -38,15 +38,18 @@ def forward(self, x):                      # x: (N, features)
 ## How it is detected
 
 The dimension is a literal 0, and the result reaches `NLLLoss` or `CrossEntropyLoss` as input
-through shape operations only. The target is a whole batch of labels from a `DataLoader`: only then
-is dimension 0 certainly the batch. Not reported: code where a single sample could be meant (no
-loader, batches of one, labels taken one by one), and intended softmaxes over the batch (attention
-over a bag, contrastive losses, policies on one observation).
+through shape operations only. The target is a whole batch of labels: from a `DataLoader`, or, in a
+running program, one for each of several rows. There handwritten losses are read from their graph
+too: `gather` or indexing picks one class of each row, or the targets are multiplied with it and
+summed over the classes. Not reported: code where a single sample could be meant (batches of one,
+labels taken one by one), square matrices, and intended softmaxes over the batch (attention over a
+bag, contrastive losses, policies on one observation).
 """
 
 from __future__ import annotations
 
 from trueloop.doctor.model.events import Loss
+from trueloop.doctor.model.measurements import HandwrittenSoftmax
 from trueloop.doctor.model.things import Tensor
 from trueloop.doctor.rules.base import Rule
 
@@ -63,7 +66,9 @@ class SoftmaxOverBatch(Rule):
         activation = source.activation if isinstance(source, Tensor) else None
         if activation is None or activation.dim != 0:
             return
-        if activation.kind not in ("softmax", "log_softmax") or not _is_batch(event.target):
+        if activation.kind not in ("softmax", "log_softmax"):
+            return
+        if not _is_batch(event.target) and not _are_rows(source, event.target):
             return
         self.report(
             activation.place if activation.place.line else event.place,
@@ -73,6 +78,26 @@ class SoftmaxOverBatch(Rule):
             related=[(event.place, "the loss that reads it")],
             fix="Use dim=1, or dim=-1 if the classes are the last dimension.",
         )
+
+    def on_handwritten_softmax(self, event: HandwrittenSoftmax) -> None:
+        rows, classes = event.shape
+        self.report(
+            event.place,
+            f"This {event.kind} of {rows} samples with {classes} classes runs over dimension 0,"
+            " the batch: each class is normalised over the samples. The loss picks each sample's"
+            " class from it, as if its classes added up to one.",
+            fix="Use dim=1, or dim=-1 if the classes are the last dimension.",
+        )
+
+
+def _are_rows(source: object, target: object) -> bool:
+    """A label for each row of a matrix, which is not a square: several samples."""
+    if not isinstance(source, Tensor) or not isinstance(target, Tensor):
+        return False
+    shape, labels = source.shape or (), target.shape or ()
+    if len(shape) != 2 or not all(isinstance(each, int) for each in (*shape, *labels)):
+        return False
+    return labels == shape[:1] and shape[0] != shape[1] and 1 not in shape
 
 
 def _is_batch(target: object) -> bool:

@@ -38,10 +38,12 @@ and for parts that should not learn: `model.decoder.requires_grad_(False)`.
 ## How it is detected
 
 In a running program: in four updates a parameter gets a new non-zero gradient and its values stay
-the same, the optimizer updates other parameters, and no optimizer holds it or has ever held it. Not
-reported: weights that were read from a file, copied or unpickled, or that look trained; modules in
-eval mode; parameters with a gradient hook; parameters that an optimizer takes later or that are
-updated by hand; programs whose optimizer holds only inputs (an attack) or that have no optimizer.
+the same, the optimizer updates other parameters, and no optimizer holds it or has ever held it.
+Weights that were read from a file or look trained are reported only where the program shows that
+they are to learn: they were frozen and are not any more, or other weights of the model are frozen
+and these are not. Not reported: copied or unpickled weights; modules in eval mode; parameters with
+a gradient hook; parameters that an optimizer takes later or that are updated by hand; programs
+whose optimizer holds only inputs (an attack) or that have no optimizer.
 """
 
 from __future__ import annotations

@@ -79,6 +79,7 @@ def _scaled(call: LibraryCall, value: Value | None) -> Value:
     made = derive(call.machine, call.node, loss, keeps_loss=True)
     made.scaled_by = call.receiver
     made.divided, made.reduced = loss.divided, loss.reduced
+    made.divided_by = loss.divided_by
     return made
 
 

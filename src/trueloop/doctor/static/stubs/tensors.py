@@ -134,6 +134,8 @@ def combine(
     made = derive(m, node, *parents, keeps_loss=True)
     if isinstance(sign, (ast.Mult, ast.Div)) and made.is_loss:
         if not isinstance(other, Tensor):
+            if isinstance(sign, ast.Div) and other is right:
+                made.divided_by = m.size(other)
             one = isinstance(other, Constant) and other.value in (1, 1.0, -1)
             made.divided = made.divided if one else True
         else:
