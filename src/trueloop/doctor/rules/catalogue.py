@@ -110,6 +110,7 @@ ENTRIES = (
     Entry("TL606", "scheduler-never-steps", "warning", "SL"),
     Entry("TL607", "scheduler-of-other-optimizer", "error", "SL"),
     Entry("TL608", "scheduler-steps-twice", "error", "SL"),
+    Entry("TL609", "annealing-compounds", "warning", "S"),
     # Data
     Entry("TL701", "workers-share-generator", "error", "SL"),
     Entry("TL702", "augmentation-repeats-every-epoch", "warning", "SL"),

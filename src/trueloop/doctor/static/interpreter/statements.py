@@ -33,6 +33,7 @@ from trueloop.doctor.static.interpreter.values import (
     Value,
 )
 from trueloop.doctor.static.interpreter.with_blocks import entered
+from trueloop.doctor.static.stubs import repeated_decays
 from trueloop.doctor.static.stubs.checkpoints import is_edited
 from trueloop.doctor.static.stubs.manual_updates import notice
 
@@ -78,6 +79,9 @@ def _expression(m: Interpreter, node: ast.Expr, scope: Scope) -> ControlFlow | N
 
 
 def _assign(m: Interpreter, node: ast.Assign, scope: Scope) -> ControlFlow | None:
+    decay = m.modules[-1].survey.decays.get(id(node))
+    if decay is not None:
+        repeated_decays.notice(m, node, decay, scope)
     value = evaluate(m, node.value, scope)
     m.assigned = node.value
     for target in node.targets:
@@ -106,6 +110,9 @@ def _annotated(m: Interpreter, node: ast.AnnAssign, scope: Scope) -> ControlFlow
 def _augmented(m: Interpreter, node: ast.AugAssign, scope: Scope) -> ControlFlow | None:
     import copy
 
+    decay = m.modules[-1].survey.decays.get(id(node))
+    if decay is not None:
+        repeated_decays.notice(m, node, decay, scope)
     read = copy.copy(node.target)
     read.ctx = ast.Load()
     old = evaluate(m, read, scope)

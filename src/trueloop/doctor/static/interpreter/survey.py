@@ -11,6 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
+from trueloop.doctor.static.interpreter.decays import Decay, decay_of
 from trueloop.doctor.static.interpreter.syntax import written
 
 LONGEST_DEFAULT = 1_000
@@ -76,7 +77,9 @@ class FileSummary:
         """Every `.backward`, called or not, by the identity of its node."""
         self.exits: set[str] = set()
         """Options that end a program or function early where they are on (`if args.evaluate:`)."""
+        self._assigned: list[ast.Assign | ast.AugAssign] = []
         self._look(tree.body, CodeContents())
+        self.decays = self._find_decays()
         self._trains: dict[str, tuple[bool, bool]] | None = None
 
     def _look(self, body: list[ast.stmt], into: CodeContents) -> None:
@@ -111,6 +114,9 @@ class FileSummary:
             elif isinstance(node, ast.If):
                 if not depth and isinstance(node.test, ast.Attribute) and leaves(node.body[-1]):
                     self.exits.add(written(node.test))
+            elif isinstance(node, (ast.Assign, ast.AugAssign)):
+                if isinstance(node.value, (ast.BinOp, ast.Call)):
+                    self._assigned.append(node)
             elif isinstance(node, (ast.Yield, ast.YieldFrom)):
                 for each in inside:
                     each.yields = True
@@ -128,6 +134,11 @@ class FileSummary:
                     )
                 elif isinstance(value, ast.AST) and type(value) not in _LEAVES:
                     waiting.append((value, inside, depth))
+
+    def _find_decays(self) -> dict[int, Decay]:
+        """Statements that multiply their own variable by what may be a decay."""
+        found = {id(node): decay_of(node, self.functions) for node in self._assigned}
+        return {key: decay for key, decay in found.items() if decay is not None}
 
     def _look_at_call(self, node: ast.Call, inside: tuple[CodeContents, ...]) -> None:
         function = node.func
