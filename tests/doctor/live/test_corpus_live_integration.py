@@ -44,6 +44,8 @@ UNSEEN = frozenset(
         "TL501-bad_clipped_by_hand",
         "TL501-bad_total_norm_by_hand",
         "TL712-bad_manual_updates",
+        "TL801-bad_counter_of_a_trainer",  # a plain number: which of them goes on is not seen
+        "TL801-bad_counter_of_updates",
     }
 )
 """Done by hand: the objects do not tell a limit from an average, nor what the parameters are."""

@@ -294,7 +294,8 @@ class Checkpoint(Thing):
     keys: Any = field(default=None, repr=False)
     counts: Any = field(default=(), repr=False)
     """Whole numbers in it (live)."""
-    optimizer_restored: bool | None = None
+    optimizer_restored: frozenset[str] | None = None
+    """The names of the optimizers that load a state somewhere in the source."""
     saved_in_part: bool = False
     """The program saves parts of state dicts."""
 

@@ -40,10 +40,11 @@ and save `"optimizer": optimizer.state_dict()` in the checkpoint.
 
 ## How it is detected
 
-A file is loaded; the model's weights and the first epoch of the loop come from it; an optimizer of
-that model steps in the loop; and no optimizer loads a state. Not reported: weights that are loaded
-for fine-tuning or evaluation, an epoch that is only printed, optimizers without state, and code
-that cannot be read and gets the checkpoint.
+A file is loaded; the model's weights and the first epoch of the loop, or a counter that goes up by
+one in it, come from it; an optimizer of that model steps in the loop; and no optimizer of these
+weights loads a state. Not reported: weights that are loaded for fine-tuning or evaluation, an epoch
+that is only printed, optimizers without state, and code that cannot be read and gets the
+checkpoint.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ from trueloop.doctor.model.events import (
 from trueloop.doctor.model.things import Checkpoint, Loop, Model, Optimizer
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called, checkpoint_of
+from trueloop.doctor.rules.shared.passes import may_train
 
 
 class CheckpointWithoutOptimizer(Rule):
@@ -66,53 +68,96 @@ class CheckpointWithoutOptimizer(Rule):
         super().__init__()
         self._models: list[tuple[Checkpoint, Model, StateDictLoaded]] = []
         self._resumed: dict[Loop, Checkpoint] = {}
-        self._restored = False
+        self._restored: list[Optimizer] = []
+        self._unclear = False
+        """Something that may hold an optimizer loads a state, or gets the file."""
 
     def on_state_dict_loaded(self, event: StateDictLoaded) -> None:
+        if isinstance(event.thing, Optimizer):
+            self._restored.append(event.thing)
+            self._refute(event.thing)
+            return
         if not isinstance(event.thing, Model):
-            # An optimizer, or something that may hold one.
-            if isinstance(event.thing, Optimizer) or not event.thing.known:
-                self._restore()
+            if not event.thing.known:
+                self._anything_is_restored()
             return
         source = checkpoint_of(event.state)
         if source is not None:
             self._models.append((source, event.thing, event))
-        if self._restored:
+        if self._unclear:
             self.refute(event.place)
+        for optimizer in self._restored:
+            self._refute(optimizer)
 
     def on_escaped_to_unknown(self, event: EscapedToUnknown) -> None:
         if any(isinstance(thing, Checkpoint) for thing in event.things):
-            self._restore()
+            self._anything_is_restored()
 
-    def _restore(self) -> None:
-        """The optimizer has its state again, or may have it."""
-        self._restored = True
+    def _anything_is_restored(self) -> None:
+        self._unclear = True
         for _, _, loaded in self._models:
             self.refute(loaded.place)
 
+    def _refute(self, optimizer: Optimizer) -> None:
+        """An optimizer has its state again: with the weights that it trains all is well."""
+        for _, model, loaded in self._models:
+            if may_train(optimizer, model):
+                self.refute(loaded.place)
+
     def on_loop_entered(self, event: LoopEntered) -> None:
-        source = checkpoint_of(event.loop.resumed_from)
+        self._note(event.loop)
+
+    def _note(self, loop: Loop) -> None:
+        """A loop goes on from a number in a file; a counter shows that after its first turn."""
+        source = checkpoint_of(loop.resumed_from)
         if source is not None:
-            self._resumed[event.loop] = source
+            self._resumed[loop] = source
 
     def on_optimizer_step(self, event: OptimizerStep) -> None:
-        if self._restored or _has_no_state(event.optimizer):
+        optimizer = event.optimizer
+        if self._unclear or _has_no_state(optimizer):
             return
         for turn in event.turns:
+            if turn.loop not in self._resumed and turn.loop.resumed_from is not None:
+                self._note(turn.loop)
             resumed = self._resumed.get(turn.loop)
-            if resumed is None or resumed.optimizer_restored:
+            if resumed is None or self._may_be_restored(optimizer, resumed):
                 continue
             for source, model, loaded in self._models:
-                if _root(source) is _root(resumed) and event.optimizer.trains(model):
-                    self.report(
-                        loaded.place,
-                        "The run resumes with this checkpoint's weights and epoch, but"
-                        f" {called(event.optimizer, 'the optimizer')} starts without its"
-                        " state (momentum, moments, step count): the first updates are"
-                        " wrong, and the loss jumps.",
-                        fix="Save `optimizer.state_dict()` in the checkpoint and load it here.",
-                        related=[(turn.loop.place, "training resumes at the saved epoch")],
-                    )
+                # A GAN's weights may be in one file, its optimizers and the epoch in a second one.
+                one_run = _root(source) is _root(resumed) or bool(self._restored)
+                if one_run and optimizer.trains(model):
+                    self._tell(loaded, turn.loop, optimizer)
+                    break
+
+    def _may_be_restored(self, optimizer: Optimizer, resumed: Checkpoint) -> bool:
+        """It was, under this name or as an optimizer of the same weights; or the source loads the
+        state of an optimizer that this run has not come to."""
+        for each in self._restored:
+            held = each.models or optimizer.models
+            if each is optimizer or any(
+                may_train(each, model) and may_train(optimizer, model) for model in held
+            ):
+                return True
+        if resumed.optimizer_restored is None:
+            return False
+        return not resumed.optimizer_restored <= {_last(each) for each in self._restored}
+
+    def _tell(self, loaded: StateDictLoaded, loop: Loop, optimizer: Optimizer) -> None:
+        counts = "count" if loop.kind == "batches" else "epoch"
+        self.report(
+            loaded.place,
+            f"The run resumes with this checkpoint's weights and {counts}, but"
+            f" {called(optimizer, 'the optimizer')} starts without its"
+            " state (momentum, moments, step count): the first updates are"
+            " wrong, and the loss jumps.",
+            fix="Save `optimizer.state_dict()` in the checkpoint and load it here.",
+            related=[(loop.place, f"training resumes at the saved {counts}")],
+        )
+
+
+def _last(optimizer: Optimizer) -> str:
+    return optimizer.name.rpartition(".")[2]
 
 
 def _root(checkpoint: Checkpoint) -> Checkpoint:

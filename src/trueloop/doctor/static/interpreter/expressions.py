@@ -10,7 +10,7 @@ from typing import Any
 
 from trueloop.doctor.model.arithmetic import SIZE, computed, is_hashable, is_small, stays_small
 from trueloop.doctor.model.known_values import loop_of
-from trueloop.doctor.model.things import AccumulationWindow, Loop, Tensor, Thing
+from trueloop.doctor.model.things import AccumulationWindow, Checkpoint, Loop, Tensor, Thing
 from trueloop.doctor.static.interpreter import conditions, imports
 from trueloop.doctor.static.interpreter.attributes import item_of
 from trueloop.doctor.static.interpreter.calls import call
@@ -158,7 +158,9 @@ def arithmetic(m: Interpreter, sign: ast.operator, left: Any, right: Any, node: 
     if type(sign) in (ast.Add, ast.Mult) and b < a:
         a, b = b, a
     found = m.unknown(node, (left, right), key=f"({a} {_SIGNS.get(type(sign), '?')} {b})")
-    found.number = all(is_number(each) for each in (left, right))
+    counts = isinstance(sign, (ast.Add, ast.Sub)) and isinstance(left, Checkpoint)
+    # `checkpoint["epoch"] + 1`: a number, which leads to no state.
+    found.number = is_number(right) and (counts or is_number(left))
     return found
 
 

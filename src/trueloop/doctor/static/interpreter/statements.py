@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from trueloop.doctor.model.events import NotCalled, TensorRetained
 from trueloop.doctor.model.findings import Location
-from trueloop.doctor.model.things import NOWHERE, Tensor, Thing
+from trueloop.doctor.model.things import NOWHERE, Checkpoint, Tensor, Thing
 from trueloop.doctor.static.interpreter import conditions, imports
 from trueloop.doctor.static.interpreter.attributes import set_item, unpack, write
 from trueloop.doctor.static.interpreter.decorators import decorate
@@ -31,6 +31,7 @@ from trueloop.doctor.static.interpreter.values import (
     Sequence,
     Unknown,
     Value,
+    constant,
 )
 from trueloop.doctor.static.interpreter.with_blocks import entered
 from trueloop.doctor.static.stubs import repeated_decays
@@ -123,6 +124,9 @@ def _augmented(m: Interpreter, node: ast.AugAssign, scope: Scope) -> ControlFlow
             old.open |= value.open
         return None
     result = arithmetic(m, node.op, old, value, node)
+    if m.turns and isinstance(old, (Unknown, Checkpoint)) and constant(value) == 1:
+        loop = m.turns[-1].loop
+        loop.resumed_from = loop.resumed_from or old  # a counter that a file may have set
     if m.turns and isinstance(result, Constant) and isinstance(result.value, (int, float)):
         result.loop_variant = result.loop_variant or True
     if isinstance(result, Tensor) and isinstance(node.op, ast.Add):

@@ -379,7 +379,10 @@ def _pop(call: LibraryCall) -> Value:
 @methods(DictValue, "items")
 def _items(call: LibraryCall) -> Value:
     table: DictValue = call.receiver
-    pairs = (Sequence("tuple", [Constant(key), value]) for key, value in table.entries.items())
+    pairs = [Sequence("tuple", [Constant(key), value]) for key, value in table.entries.items()]
+    for value in table.rest:
+        key = Unknown(f"key<{call.machine.number(table)}>", loop_variant=True)
+        pairs.append(Sequence("tuple", [key, value]))
     return Sequence("list", [*pairs], table.open)
 
 

@@ -135,7 +135,7 @@ def _save_otherwise(call: LibraryCall) -> Value:
 def _load(call: LibraryCall) -> Value:
     file = call.arg(0, "f", call.unknown())
     loaded = Checkpoint(file=_file(call, file, 0, "f"), made=call.place, known=True)
-    loaded.optimizer_restored = _restores_optimizer(call.machine)
+    loaded.optimizer_restored = _restored_optimizers(call.machine)
     given = call.arg(-1, "weights_only")
     option = _argument(call, -1, "weights_only")
     where: Location | ast.AST = call.node
@@ -163,12 +163,13 @@ def _surveys(m: Interpreter) -> list[FileSummary]:
 _OPTIMIZER = re.compile(r"opt", re.I)
 
 
-def _restores_optimizer(m: Interpreter) -> bool:
-    """Somewhere in the source something that is called an optimizer is given its state."""
-    return any(
-        "load_state_dict" in uses and _OPTIMIZER.search(name)
+def _restored_optimizers(m: Interpreter) -> frozenset[str]:
+    """The names of what is called an optimizer and is given its state somewhere in the source."""
+    return frozenset(
+        name
         for survey in _surveys(m)
         for name, uses in survey.uses.items()
+        if "load_state_dict" in uses and _OPTIMIZER.search(name)
     )
 
 
