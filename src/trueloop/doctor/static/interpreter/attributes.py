@@ -15,6 +15,7 @@ from trueloop.doctor.model.things import (
     Loop,
     Model,
     Optimizer,
+    Sampler,
     Scheduler,
     Tensor,
     Thing,
@@ -92,7 +93,7 @@ def _of_super(value: Super, name: str) -> Value:
         found = kind.namespace.get(name) if isinstance(kind, Class) else None
         if isinstance(found, Function):
             return Method(value.receiver, found)
-    if name == "__init__" and not isinstance(value.receiver, (Scheduler, Optimizer)):
+    if name == "__init__" and not isinstance(value.receiver, (Scheduler, Optimizer, Sampler)):
         return LibraryName("object.__init__")
     if isinstance(value.receiver, Thing):
         return LibraryMethod(value.receiver, name)

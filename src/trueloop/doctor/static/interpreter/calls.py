@@ -13,6 +13,7 @@ from trueloop.doctor.model.things import (
     Dataset,
     Model,
     Optimizer,
+    Sampler,
     Scheduler,
     Tensor,
     Thing,
@@ -21,6 +22,7 @@ from trueloop.doctor.static.interpreter.inference import parameter
 from trueloop.doctor.static.interpreter.interpreter import CallRecord, ControlFlow, Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, find_call, find_method
 from trueloop.doctor.static.interpreter.survey import BACKWARD, last_name
+from trueloop.doctor.static.interpreter.user_samplers import distributed_sampler
 from trueloop.doctor.static.interpreter.values import (
     NONE,
     Class,
@@ -397,7 +399,7 @@ def instantiate(
                 made.attributes[name] = default
         made.attributes.update(zip(cls.fields, args, strict=False))
         made.attributes.update(kwargs)
-    elif isinstance(made, (Optimizer, Scheduler, Dataset)):
+    elif isinstance(made, (Optimizer, Scheduler, Dataset, Sampler)):
         adopt(m, made, cls, args, kwargs, node)
     if isinstance(made, Thing):
         m.emit(Made, node, thing=made)
@@ -406,7 +408,7 @@ def instantiate(
 
 _ADOPTED = (
     "models whole tensors optimizer size parent arguments written option_defaults options decay"
-    " schedules stepped_names"
+    " schedules stepped_names shuffle"
 ).split()
 
 
@@ -455,6 +457,10 @@ def new_object(m: Interpreter, cls: Class, node: ast.AST) -> Value:
         base.startswith("torchvision.datasets.") for base in bases
     ):
         return Dataset(kind=cls.name, **common)
+    sampler = distributed_sampler(cls, bases)
+    if sampler is not None:
+        sampler.made = place
+        return sampler
     is_module = bool(shorts & MODULE_BASES) or any(base.startswith("torch.nn.") for base in bases)
     looks_like_one = cls.lookup("forward") is not None and cls.lookup("backward") is None
     if is_module or (bases and looks_like_one):

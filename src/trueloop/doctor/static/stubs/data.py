@@ -175,6 +175,13 @@ def _distributed(call: LibraryCall) -> Value:
     return _made(call, found)
 
 
+@methods(Sampler, "__init__")
+def _super_init(call: LibraryCall) -> Value:
+    """A sampler of the user's own hands its arguments up."""
+    call.receiver.shuffle = call.const(3, "shuffle", default=True)
+    return NONE
+
+
 @methods(Sampler, "set_epoch")
 def _set_epoch(call: LibraryCall) -> Value:
     call.emit(Used, what="torch.utils.data.DistributedSampler.set_epoch", subject=call.receiver)
