@@ -108,7 +108,7 @@ class CheckpointWithoutOptimizer(Rule):
         self._note(event.loop)
 
     def _note(self, loop: Loop) -> None:
-        """A loop goes on from a number in a file; a counter shows that after its first turn."""
+        """A loop resumes at a number from a file; a counter shows that after its first turn."""
         source = checkpoint_of(loop.resumed_from)
         if source is not None:
             self._resumed[loop] = source

@@ -35,7 +35,7 @@ def _epochs(cls: ast.AST) -> Iterator[ast.Attribute]:
 
 @once
 def _counts_epochs(cls: ast.AST) -> bool:
-    """It sets its epoch itself, or has a `set_epoch` of its own."""
+    """It sets its epoch itself, or overrides `set_epoch`."""
     functions = (node for node in ast.walk(cls) if isinstance(node, ast.FunctionDef))
     return any(node.name == "set_epoch" for node in functions) or any(
         isinstance(node.ctx, ast.Store) for node in _epochs(cls)
