@@ -16,6 +16,7 @@ from trueloop.doctor.static.interpreter.expressions import arithmetic, evaluate
 from trueloop.doctor.static.interpreter.inference import guess, is_no_tensor
 from trueloop.doctor.static.interpreter.interpreter import ControlFlow, Interpreter
 from trueloop.doctor.static.interpreter.loops import adds_in_part, run_for, run_while
+from trueloop.doctor.static.interpreter.match_statements import run_match
 from trueloop.doctor.static.interpreter.survey import BACKWARD, last_name
 from trueloop.doctor.static.interpreter.syntax import once, shape, written
 from trueloop.doctor.static.interpreter.values import (
@@ -430,35 +431,6 @@ def _raise(m: Interpreter, node: ast.Raise, scope: Scope) -> ControlFlow | None:
     return ControlFlow.RAISE
 
 
-def _match(m: Interpreter, node: ast.Match, scope: Scope) -> ControlFlow | None:
-    subject = evaluate(m, node.subject, scope)
-    for position, case in enumerate(node.cases):
-        m.spend(1, case.pattern)
-        outcome, guard = _matches(m, case.pattern, subject, node, position, len(node.cases))
-        if outcome:
-            with m.guarded([guard] if guard else []):
-                return run_block(m, case.body, scope)
-    return None
-
-
-def _matches(
-    m: Interpreter,
-    pattern: ast.pattern,
-    subject: Value,
-    node: ast.Match,
-    position: int,
-    cases: int,
-) -> tuple[bool, str]:
-    if isinstance(pattern, ast.MatchAs) and pattern.pattern is None:
-        return True, ""
-    if isinstance(pattern, ast.MatchValue) and isinstance(pattern.value, ast.Constant):
-        if isinstance(subject, Constant):
-            return subject.value == pattern.value.value, ""
-        key = f"{m.key(subject)} == {pattern.value.value!r}"
-        return m.decide(Unknown(key, equals=(m.key(subject), pattern.value.value)))
-    return m.decide(Unknown(f"{m.key(subject)} matches {node.lineno}.{position}"))
-
-
 def _for(m: Interpreter, node: ast.For | ast.AsyncFor, scope: Scope) -> ControlFlow | None:
     return run_for(m, node, scope)
 
@@ -494,7 +466,7 @@ _HANDLERS: dict[type[ast.stmt], Callable[[Interpreter, Any, Scope], ControlFlow 
     ast.Try: _try,
     ast.Return: _return,
     ast.Raise: _raise,
-    ast.Match: _match,
+    ast.Match: run_match,
     ast.For: _for,
     ast.AsyncFor: _for,
     ast.While: _while,
