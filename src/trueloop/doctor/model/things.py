@@ -258,6 +258,8 @@ class Loader(Thing):
     """The program shares the samples out among ranks itself."""
     open: bool = False
     """Some of its arguments are unknown."""
+    dict_batches: bool = False
+    """Its batches are plain dicts (in source)."""
     iterable: bool = False
     """Of an `IterableDataset`."""
     one_by_one: bool | None = None

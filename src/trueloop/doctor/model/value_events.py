@@ -1,17 +1,30 @@
-"""Events about a program's own numbers: scores, counts and coefficients (in source)."""
+"""Events about a program's own numbers: scores, counts and coefficients."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from trueloop.doctor.model.events import Event
+from trueloop.doctor.model.measurements import Measured
 
 
 @dataclass(eq=False, kw_only=True)
 class DecayedAgain(Event):
-    """A variable was multiplied by a function of a loop's count, and so was its last value."""
+    """A variable was multiplied by a function of a loop's count, and so was its last value (in
+    source)."""
 
     variable: str
     """How it is written: `self.epsilon`."""
     count: str
     """How the count is written: `epoch`."""
+
+
+@dataclass(eq=False, kw_only=True)
+class KeysCounted(Measured):
+    """The length of a batch that is a dict is used as its number of samples."""
+
+    batch: str
+    """Its name."""
+    keys: int | None = None
+    samples: int | None = None
+    """The two numbers, which differ (live)."""

@@ -7,6 +7,7 @@ from trueloop.doctor.live.memory import recorded_shapes
 from trueloop.doctor.live.probes import (
     constant_terms,
     data,
+    dict_lengths,
     idle_parameters,
     layers_made_again,
     losses,
@@ -40,6 +41,7 @@ PROBES: tuple[type[Probe], ...] = (
     muon_parameters.MuonParameters,
     layers_made_again.LayersMadeAgain,
     constant_terms.ConstantTerms,
+    dict_lengths.DictLengths,
     padding.Padding,
     micro_batches.MicroBatches,
 )

@@ -37,6 +37,7 @@ from trueloop.doctor.static.interpreter.values import (
     Unknown,
     Value,
 )
+from trueloop.doctor.static.stubs import dict_batches
 from trueloop.doctor.static.stubs.tensors import derive
 
 TURNS = 3
@@ -301,6 +302,7 @@ def go_through(
         with m.turn(loop, index):
             batch = how.make(loop, index)
             m.emit(BatchFetched, node, loop=loop, loader=how.loader, batch=batch)
+            dict_batches.notice(m, node, how.loader)
             turn(batch)
     _leave(m, node, loop)
     return how.complete
@@ -342,6 +344,7 @@ def run_for(m: Interpreter, node: ast.For | ast.AsyncFor, scope: Scope) -> Contr
         value = how.make(loop, index)
         if loop.kind == "batches":
             m.emit(BatchFetched, node, loop=loop, loader=how.loader, batch=value)
+            dict_batches.notice(m, node, how.loader)
         m.assign(node.target, value, scope)
         return m.run_block(node.body, scope)
 

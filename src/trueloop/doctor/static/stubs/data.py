@@ -25,6 +25,7 @@ from trueloop.doctor.static.interpreter.values import (
     constant,
 )
 from trueloop.doctor.static.stubs.collation import padding_of
+from trueloop.doctor.static.stubs.dict_batches import gives_dicts
 from trueloop.doctor.static.stubs.label_order import sorted_by_label, sorted_in_class
 from trueloop.doctor.static.stubs.random_draws import aside, drawn_by, seeds_of, touches_dataset
 from trueloop.doctor.static.stubs.ranks import asks_for_rank, names_rank, shares_by_hand
@@ -245,6 +246,7 @@ def _loader(call: LibraryCall) -> Value:
     found.epoch_set = _is_told_its_epoch(call, sampler)
     found.persistent = call.const(-1, "persistent_workers", default=False)
     found.open = call.open
+    found.dict_batches = gives_dicts(call, dataset)
     found.padding = padding_of(call)
     found.shared_by_hand = shares_by_hand(call.machine) or asks_for_rank(call)
     _look_at_workers(call, found)
