@@ -302,3 +302,116 @@ def test_train_is_wanted_where_it_helps(training: str, says: str) -> None:
     (finding,) = found(VALIDATED + training)
     assert finding.code == "TL201"
     assert says in (finding.fix or "")
+
+
+# ------------------------------------------------------------------------- TL204: graphs kept
+
+EPOCHS = """
+losses, total, table = [], 0.0, {{}}
+for epoch in range(9):
+    {begin}
+    for i, (x, y) in enumerate(loader):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward({retain})
+        optimizer.step()
+        {keep}
+"""
+
+
+@pytest.mark.parametrize(
+    ("begin", "keep", "retain", "severity"),
+    [
+        ("total = 0.0", "total += loss", "", "advice"),
+        ("losses = []", "losses.append(loss)", "", "advice"),
+        ("pass", "losses.append(loss)", "", "warning"),
+        ("pass", "total += loss", "", "warning"),
+        ("pass", "total = total + loss * len(x)", "", "warning"),
+        ("pass", "table[i] = loss", "", "warning"),
+        ("total = 0.0", "total += loss", "retain_graph=True", "error"),
+        ("pass", "losses.append(loss)", "retain_graph=True", "error"),
+        ("losses = []", "losses.append(loss)", "create_graph=True", "error"),
+    ],
+)
+def test_what_a_kept_graph_costs(begin: str, keep: str, retain: str, severity: str) -> None:
+    program = EPOCHS.format(begin=begin, keep=keep, retain=retain)
+    assert told(program) == [("TL204", severity)]
+
+
+STEPS = """
+total, losses = 0.0, []
+x, y = torch.ones(8, 4), torch.ones(8, dtype=torch.long)
+{loop}:
+    optimizer.zero_grad()
+    loss = F.cross_entropy(model(x), y)
+    loss.backward()
+    optimizer.step()
+    {keep}
+"""
+
+
+@pytest.mark.parametrize(
+    ("loop", "keep", "severity"),
+    [
+        ("for step in range(10_000_000)", "total += loss", "warning"),
+        ("while True", "losses.append(loss)", "warning"),
+        ("for step in range(10)", "losses.append(loss)", "advice"),
+        ("for step in range(200)", "if step % 10 == 0: losses.append(loss)", "advice"),
+        ("for step in range(90_000)", "if step % 10 == 0: losses.append(loss)", "warning"),
+    ],
+)
+def test_a_loop_that_is_the_whole_run(loop: str, keep: str, severity: str) -> None:
+    assert told(STEPS.format(loop=loop, keep=keep)) == [("TL204", severity)]
+
+
+def test_an_epoch_in_a_function_ends_with_it() -> None:
+    program = """
+    def train_epoch(model, loader, optimizer):
+        total = 0
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+            total += loss
+        return total / len(loader)
+    """
+    assert told(program) == [("TL204", "advice")]
+    epochs = "for epoch in range(9): train_epoch(model, loader, optimizer)\n"
+    assert told(textwrap.dedent(program) + epochs) == [("TL204", "advice")]
+
+
+RECORDED = """
+for x, y in loader:
+    optimizer.zero_grad()
+    F.cross_entropy(model(x), y).backward()
+    optimizer.step()
+
+
+def validate(val_loader):
+    model.eval()
+    total, outputs = 0.0, []
+    {grad}for x, y in val_loader:
+        {body}
+    return total, outputs
+
+
+validate(torch.utils.data.DataLoader(read("validation"), batch_size=8))
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("outputs.append(model(x))", [("TL204", "error")]),
+        ("total += F.cross_entropy(model(x), y)", [("TL204", "error")]),
+        ("out = model(x); outputs.append(out.softmax(1))", [("TL204", "error")]),
+        ("total += F.cross_entropy(model(x), y).item()", [("TL203", "warning")]),
+        ("outputs.append(model(x).argmax(1).cpu().numpy())", [("TL203", "warning")]),
+        ("outputs.append(model(x).detach())", [("TL203", "warning")]),
+    ],
+)
+def test_what_a_validation_keeps_with_its_graph(body: str, expected: list[tuple[str, str]]) -> None:
+    assert told(RECORDED.format(grad="", body=body)) == expected
+    quiet = RECORDED.replace("def validate", "@torch.no_grad()\ndef validate")
+    assert told(quiet.format(grad="", body=body)) == []

@@ -178,6 +178,8 @@ class Backward(Event):
 
     loss: Tensor | None
     create_graph: bool | None = False
+    retain_graph: bool | None = None
+    """The graph keeps what it has stored; None where that is not known."""
     by: Literal["tensor", "scaler", "foreign"] = "tensor"
     """`foreign`: through `accelerator.backward`, `fabric.backward`, apex, ... which may do more."""
 

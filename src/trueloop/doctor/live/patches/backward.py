@@ -164,6 +164,7 @@ def _begins(recorder: Recorder, tensors: object, given: CallArguments, frame: Fr
         frame,
         loss=loss,
         create_graph=creates,
+        retain_graph=_flag("retain_graph", *given),
         by="scaler" if scaled else "tensor",
     )
     if event is not None:

@@ -9,8 +9,8 @@ gradient is computed.
 
 The scores are right, but every activation is stored for a `backward()` that never runs: validation
 is slower and needs about as much memory as training, so a batch size that fits one may not fit the
-other. Losses or outputs that are collected in such a pass keep all their graphs, until memory runs
-out in the middle of a validation. `model.eval()` does not turn recording off; it only changes
+other. (TL204 reports such a pass where its losses or outputs are collected with their graphs.)
+`model.eval()` does not turn recording off; it only changes
 dropout and batch norm.
 
 ## Wrong
@@ -50,94 +50,23 @@ elsewhere, so recording is certainly on: a function without a visible caller may
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import (
-    Backward,
-    Ended,
-    FlagsSet,
-    GradTaken,
-    ModelForward,
-    ModeSet,
-    OptimizerStep,
-)
-from trueloop.doctor.model.things import Loop, Model, Tensor
-from trueloop.doctor.rules.base import Rule
-from trueloop.doctor.rules.shared.passes import (
-    Forwards,
-    called,
-    loops_of,
-    named_validation,
-    pass_of,
-)
+from trueloop.doctor.model.events import Ended, ModelForward
+from trueloop.doctor.rules.shared.passes import called
+from trueloop.doctor.rules.shared.recorded_validation import ValidationRule
 
 
-class ValidationBuildsGraph(Rule):
+class ValidationBuildsGraph(ValidationRule):
     code = "TL203"
     hygiene = True
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.forwards = Forwards()
-        self.candidates: list[ModelForward] = []
-        self.learning: set[Loop] = set()
-        self.evaluating: set[Model] = set()
-        self.frozen: set[Model] = set()
-        self.trained: set[Model] = set()
-
-    def on_mode_set(self, event: ModeSet) -> None:
-        if event.training is False:
-            self.evaluating.add(event.model)
-        else:
-            self.evaluating.discard(event.model)
-
-    def on_flags_set(self, event: FlagsSet) -> None:
-        if event.requires_grad is False:
-            self.frozen.add(event.model)
-        else:
-            self.frozen.discard(event.model)
-
     def on_model_forward(self, event: ModelForward) -> None:
-        self.forwards.add(event)
+        super().on_model_forward(event)
         if not event.grad:
             self.refute(event.place)
-        elif pass_of(event) is not None and self._records(event):
-            self.candidates.append(event)
-
-    def _records(self, event: ModelForward) -> bool:
-        """A graph is certainly built, and not for the sake of the inputs."""
-        if any(frozen.covers(event.model) for frozen in self.frozen):
-            return False
-        if any(isinstance(each, Tensor) and _is_special(each) for each in event.inputs):
-            return False
-        asleep = any(model.covers(event.model) for model in self.evaluating)
-        if asleep and event.training is False:
-            return True
-        turn = pass_of(event)
-        return turn is not None and turn.loop.kind == "batches" and named_validation(event)
-
-    def on_backward(self, event: Backward) -> None:
-        used = self.forwards.through(event)
-        self.trained.update(self.forwards.by_serial[serial].model for serial in used)
-        self.learning.update(loops_of(event))
-
-    def on_grad_taken(self, event: GradTaken) -> None:
-        self.forwards.through(event)
-        self.learning.update(loops_of(event))
-
-    def on_optimizer_step(self, event: OptimizerStep) -> None:
-        self.learning.update(loops_of(event))
 
     def on_ended(self, event: Ended) -> None:
-        reported: set[Loop] = set()
-        for forward in self.candidates:
-            turn = pass_of(forward)
-            if turn is None:  # of a loop that turned out to be one over epochs
-                continue
-            if turn.loop in self.learning or turn.loop in reported:
-                continue
-            if forward.serial in self.forwards.used:
-                continue
-            if any(model.shares_parameters(forward.model) for model in self.trained):
-                reported.add(turn.loop)
+        for forward in self.recorded():
+            if not self.kept_of(forward):
                 self._report(forward)
 
     def _report(self, forward: ModelForward) -> None:
@@ -151,8 +80,3 @@ class ValidationBuildsGraph(Rule):
                 " function."
             ),
         )
-
-
-def _is_special(tensor: Tensor) -> bool:
-    """Its own gradient is wanted; or it is volatile, as torch's older programs say."""
-    return bool(tensor.inputs) or tensor.requires_grad or tensor.volatile

@@ -3,14 +3,18 @@
 ## What it does
 
 Finds losses (or other tensors of the forward pass) that are added up, appended or stored from batch
-to batch after their `backward()`: `total_loss += loss`, `losses.append(loss)`.
+to batch after their `backward()`: `total_loss += loss`, `losses.append(loss)`; and outputs or
+losses of a validation without `no_grad` that are kept from batch to batch.
 
 ## Why it breaks training
 
-The tensor keeps its autograd graph: every iteration adds a graph that is never freed, and on the
-GPU each `losses.append(loss)` keeps device memory. Memory grows from iteration to iteration until
-it runs out after hours; epochs get slower towards their end; freeing or pickling the long chain may
-raise a `RecursionError` or crash. The weights are right as long as the program runs.
+The tensor keeps its autograd graph, and how much that is depends on what the graph still holds. In
+a validation without `no_grad`, and after `backward(retain_graph=True)`, every batch keeps its
+activations: memory runs out soon, and this is an error. After a plain `backward()` the activations
+are freed, and what stays are the nodes of the graph (`trueloop lab --only 9`). Kept through a whole
+run they add up, and freeing or pickling a long chain may raise a `RecursionError` or crash: a
+warning. Emptied after each epoch, or kept of a handful of steps, they are hardly to be noticed:
+advice. The weights are right as long as the program runs.
 
 ## Wrong
 
@@ -42,7 +46,9 @@ for inputs, targets in loader:
 
 In at least two iterations of a loop over batches, a tensor with a graph is added to a sum, list or
 table that existed before the iteration, the `backward()` of that iteration went through the same
-forward pass, and an update is between the two iterations. Not reported: a sum or list that a
+forward pass, and an update is between the two iterations; or the loop is a validation that builds a
+graph which nothing uses (see TL203). Through a whole run: two epochs add to the same sum or list,
+or the loop counts the updates of the run itself. Not reported: tests, a sum or list that a
 later `backward()` uses (losses of one update, policy gradients, truncated back-propagation, outer
 losses of meta-learning), one that starts again with each update of an accumulation, a variable that
 each iteration overwrites, and anything detached or converted to a number.
@@ -62,16 +68,18 @@ from trueloop.doctor.model.events import (
     OptimizerStep,
     TensorRetained,
 )
-from trueloop.doctor.model.findings import Location, Remedy, Replace
+from trueloop.doctor.model.findings import Location, Remedy, Replace, Severity
 from trueloop.doctor.model.measurements import GraphsRetained
 from trueloop.doctor.model.things import Tensor, Turn
-from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.recorded_validation import ValidationRule
 
 _WORTH = re.compile(
     r"loss|err|cost|nll|kl|[mb]?ce$|mse|elbo|entropy|penalty|objective|logit|pred|out|recon|feat|emb"
     r"|hidden|score",
     re.I,
 )
+HANDFUL = 20
+"""Tensors that nobody notices."""
 _FIX = "Store a number (`.item()`) or detach the tensor (`.detach()`)."
 
 
@@ -84,13 +92,12 @@ class TensorHolder:
     """Those of them that the backward of their own turn went through."""
 
 
-class LossTensorKept(Rule):
+class LossTensorKept(ValidationRule):
     code = "TL204"
     hygiene = True
 
     def __init__(self) -> None:
         super().__init__()
-        self.kept: list[TensorRetained] = []
         self.backwards: list[Backward] = []
         self.steps: list[int] = []
         """Updates inside of loops: a loop over the micro-batches of one update ends soon."""
@@ -98,13 +105,11 @@ class LossTensorKept(Rule):
         """Of each forward, the turn that it was made in."""
 
     def on_model_forward(self, event: ModelForward) -> None:
+        super().on_model_forward(event)
         self.turns[event.serial] = event.turn
 
-    def on_tensor_retained(self, event: TensorRetained) -> None:
-        if event.tensor.graph and event.turn is not None and event.container is not None:
-            self.kept.append(event)
-
     def on_optimizer_step(self, event: OptimizerStep) -> None:
+        super().on_optimizer_step(event)
         if event.turn is not None:
             self.steps.append(event.serial)
 
@@ -113,15 +118,21 @@ class LossTensorKept(Rule):
             self.steps.append(event.serial)
 
     def on_backward(self, event: Backward) -> None:
+        super().on_backward(event)
         self.backwards.append(event)
 
     def on_graphs_retained(self, event: GraphsRetained) -> None:
         """Graphs of several updates in a row live on, and their owner grows."""
-        self.report(event.place, _message(event.holder, event.how), fix=_FIX)
+        severity: Severity = "error" if any(map(_keeps, self.backwards)) else "warning"
+        message = _message(event.holder, event.how, severity)
+        self.report(event.place, message, fix=_FIX, severity=severity)
 
     def on_ended(self, event: Ended) -> None:
+        for forward in self.recorded():
+            for kept in self.kept_of(forward):
+                self._report_validation(kept, forward)
         holders: dict[tuple[object, ...], TensorHolder] = {}
-        for kept in self.kept:
+        for kept in self.retained:
             key = (kept.holder, *kept.place[:3], *(place[:3] for place in kept.stack[-1:]))
             holder = holders.setdefault(key, TensorHolder())
             holder.kept.append(kept)
@@ -131,7 +142,7 @@ class LossTensorKept(Rule):
         for holder in holders.values():
             if not self._is_used(holder):
                 if self._outlives_an_update([kept for kept, _ in holder.done]):
-                    self._report(*holder.done[0])
+                    self._report(*holder.done[0], _severity(holder))
             elif not holder.done:
                 # One option sends the stored loss back later, the other at once.
                 self.refute(holder.kept[0].place)
@@ -169,26 +180,89 @@ class LossTensorKept(Rule):
         common = event.loss.forwards & kept.tensor.forwards
         return any(self.turns.get(serial, kept.turn) == kept.turn for serial in common)
 
-    def _report(self, kept: TensorRetained, own: Backward) -> None:
+    def _report(self, kept: TensorRetained, own: Backward, severity: Severity) -> None:
         place = _where(kept, own)
         turn = kept.turn
         assert turn is not None
         direct = place is kept.place
         self.report(
             place,
-            _message(kept.holder, kept.how),
+            _message(kept.holder, kept.how, severity),
             fix=_FIX,
             related=[] if direct else [(kept.place, "stored here")],
             remedies=_remedy(kept) if direct else [],
+            severity=severity,
+        )
+
+    def _report_validation(self, kept: TensorRetained, forward: ModelForward) -> None:
+        self.report(
+            kept.place,
+            f"`{kept.holder}` {_DOES[kept.how]} a tensor with its autograd graph for each batch of"
+            " this validation, which runs without `no_grad`: the activations of all its batches"
+            " stay in memory.",
+            fix="Put `with torch.no_grad():` around the loop, or `@torch.no_grad()` on the"
+            " function.",
+            related=[(forward.place, "autograd records this forward pass")],
         )
 
 
-def _message(holder: str, how: str) -> str:
-    does = {"sum": "adds up", "append": "collects", "store": "keeps"}[how]
+_DOES = {"sum": "adds up", "append": "collects", "store": "keeps"}
+
+
+def _message(holder: str, how: str, severity: Severity) -> str:
+    costs = {
+        "error": "`backward()` retains it, so the activations of every iteration stay in memory.",
+        "warning": "`backward()` is done with it: its nodes stay to the end of the run, and memory"
+        " grows with every update.",
+        "advice": "`backward()` is done with it. Its nodes stay for an epoch or a few steps, which"
+        " costs little.",
+    }
     return (
-        f"`{holder}` {does} a tensor with its autograd graph in every iteration, although"
-        " `backward()` is done with it: memory grows with every iteration."
-    )
+        f"`{holder}` {_DOES[how]} a tensor with its autograd graph in every iteration, although"
+        f" {costs[severity]}"
+    ).replace("although `backward()` retains", "and `backward()` retains")
+
+
+def _keeps(backward: Backward) -> bool:
+    """The graph keeps its activations after this backward."""
+    return backward.retain_graph is True or backward.create_graph is True
+
+
+def _severity(holder: TensorHolder) -> Severity:
+    """The more the graphs still hold, and the longer they are kept, the worse."""
+    if any(_keeps(own) for _, own in holder.done):
+        return "error"
+    return "warning" if _stays_to_the_end([kept for kept, _ in holder.done]) else "advice"
+
+
+def _stays_to_the_end(kept: list[TensorRetained]) -> bool:
+    """Tensors of one epoch are still there in the next; or the loop is the whole run."""
+    for earlier, later in itertools.combinations(kept, 2):
+        if _around(earlier) != _around(later) and _is_one_life(earlier, later):
+            return True
+    first, turn = kept[0], kept[0].turn
+    if turn is None or _around(first) or not all(_is_one_life(first, each) for each in kept):
+        return False
+    loop = turn.loop
+    counts = loop.endless or not loop.over or re.match(r"\w*range\(", loop.over) is not None
+    size = first.windows[-1].size if first.windows else 1
+    few = isinstance(loop.turns, int) and isinstance(size, int) and loop.turns <= HANDFUL * size
+    return loop.loader is None and counts and not few
+
+
+def _around(kept: TensorRetained) -> tuple[Turn, ...]:
+    """The turns of loops around the loop over batches."""
+    for position, turn in enumerate(kept.turns):
+        if turn == kept.turn:
+            return kept.turns[:position]
+    return ()
+
+
+def _is_one_life(earlier: TensorRetained, later: TensorRetained) -> bool:
+    """The holder was not emptied in between."""
+    if earlier.since is None:
+        return earlier.container is later.container
+    return earlier.since == later.since
 
 
 def _same_graph(loss: Tensor | None, tensor: Tensor) -> bool:

@@ -48,7 +48,9 @@ def backward(call: LibraryCall, loss: Tensor) -> Value:
         # Only these get gradients, and which they are is seldom to be seen.
         call.emit(Backward, loss=None, create_graph=graph)
         return NONE
-    call.emit(Backward, loss=loss, create_graph=graph, by="scaler" if loss.scaled_by else "tensor")
+    retain = call.const(-1 if call.receiver is None else 1, "retain_graph", False)
+    by = "scaler" if loss.scaled_by else "tensor"
+    call.emit(Backward, loss=loss, create_graph=graph, retain_graph=retain, by=by)
     return NONE
 
 

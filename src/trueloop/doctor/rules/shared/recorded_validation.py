@@ -1,0 +1,108 @@
+"""Passes over validation data in which autograd records, and what they keep of their outputs."""
+
+from __future__ import annotations
+
+from trueloop.doctor.model.events import (
+    Backward,
+    FlagsSet,
+    GradTaken,
+    ModelForward,
+    ModeSet,
+    OptimizerStep,
+    TensorRetained,
+)
+from trueloop.doctor.model.things import Loop, Model, Tensor
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.passes import Forwards, loops_of, named_validation, pass_of
+
+
+class ValidationRule(Rule):
+    """A rule about such passes: it hears what shows them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.forwards = Forwards()
+        self.candidates: list[ModelForward] = []
+        self.learning: set[Loop] = set()
+        self.evaluating: set[Model] = set()
+        self.frozen: set[Model] = set()
+        self.trained: set[Model] = set()
+        self.retained: list[TensorRetained] = []
+
+    def on_mode_set(self, event: ModeSet) -> None:
+        if event.training is False:
+            self.evaluating.add(event.model)
+        else:
+            self.evaluating.discard(event.model)
+
+    def on_flags_set(self, event: FlagsSet) -> None:
+        if event.requires_grad is False:
+            self.frozen.add(event.model)
+        else:
+            self.frozen.discard(event.model)
+
+    def on_model_forward(self, event: ModelForward) -> None:
+        self.forwards.add(event)
+        if event.grad and pass_of(event) is not None and self._records(event):
+            self.candidates.append(event)
+
+    def _records(self, event: ModelForward) -> bool:
+        """A graph is certainly built, and not for the sake of the inputs."""
+        if any(frozen.covers(event.model) for frozen in self.frozen):
+            return False
+        if any(isinstance(each, Tensor) and _is_special(each) for each in event.inputs):
+            return False
+        asleep = any(model.covers(event.model) for model in self.evaluating)
+        if asleep and event.training is False:
+            return True
+        turn = pass_of(event)
+        return turn is not None and turn.loop.kind == "batches" and named_validation(event)
+
+    def on_backward(self, event: Backward) -> None:
+        used = self.forwards.through(event)
+        self.trained.update(self.forwards.by_serial[serial].model for serial in used)
+        self.learning.update(loops_of(event))
+
+    def on_grad_taken(self, event: GradTaken) -> None:
+        self.forwards.through(event)
+        self.learning.update(loops_of(event))
+
+    def on_optimizer_step(self, event: OptimizerStep) -> None:
+        self.learning.update(loops_of(event))
+
+    def on_tensor_retained(self, event: TensorRetained) -> None:
+        if event.tensor.graph and event.turn is not None and event.container is not None:
+            self.retained.append(event)
+
+    def recorded(self) -> list[ModelForward]:
+        """The first forward of each pass that builds a graph which nothing uses."""
+        found: dict[Loop, ModelForward] = {}
+        for forward in self.candidates:
+            turn = pass_of(forward)
+            if turn is None:  # of a loop that turned out to be one over epochs
+                continue
+            if turn.loop in self.learning or turn.loop in found:
+                continue
+            if forward.serial in self.forwards.used:
+                continue
+            if any(model.shares_parameters(forward.model) for model in self.trained):
+                found[turn.loop] = forward
+        return list(found.values())
+
+    def kept_of(self, forward: ModelForward) -> list[TensorRetained]:
+        """Tensors of a pass that outlive their turn with the graph of its forward, the first of
+        each line; none if they are let go again in the next turn."""
+        turn = pass_of(forward)
+        loop = turn.loop if turn is not None else None
+        found: dict[tuple[object, ...], list[TensorRetained]] = {}
+        for kept in self.retained:
+            inside = kept.turn is not None and kept.turn.loop is loop
+            if inside and not kept.tensor.forwards.isdisjoint(self.forwards.by_serial):
+                found.setdefault((kept.place, kept.since), []).append(kept)
+        several = [each for each in found.values() if len({kept.turn for kept in each}) > 1]
+        return list({each[0].place: each[0] for each in several}.values())
+
+
+def _is_special(tensor: Tensor) -> bool:
+    """Its own gradient is wanted; or it is volatile, as torch's older programs say."""
+    return bool(tensor.inputs) or tensor.requires_grad or tensor.volatile
