@@ -40,27 +40,80 @@ def forward(self, x):
 
 ## How it is detected
 
-The call is in a method of a module (or in what such a method calls), certainly without `training`,
-by name or by position. An explicit `training=True` is accepted. Not reported: calls under a
-condition on the mode (`if self.training:`, an early return), probability 0, functions outside of
-any module, and a "Prenet", whose dropout Tacotron 2 keeps on at inference.
+The call is in the `forward` of a module (or in what it calls), certainly without `training`, by
+name or by position. An explicit `training=True` is accepted. Not reported: calls under a condition
+on the mode (`if self.training:`, an early return), probability 0 (also as the default of an
+option), functions outside of any module, other methods (noise that sampling drops on purpose),
+modules that the program only trains while it evaluates others (the discriminator of a GAN), and a
+"Prenet", whose dropout Tacotron 2 keeps on at inference.
 """
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import FunctionalDropout
+from trueloop.doctor.model.events import (
+    Backward,
+    Ended,
+    EscapedToUnknown,
+    FunctionalDropout,
+    GradTaken,
+    ModelForward,
+)
 from trueloop.doctor.model.findings import Location, Remedy, Replace
+from trueloop.doctor.model.things import Model
 from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.passes import Forwards
 
 
 class FunctionalDropoutAlwaysOn(Rule):
     code = "TL206"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[FunctionalDropout] = []
+        self.forwards = Forwards()
+        self.escaped: set[Model] = set()
 
     def on_functional_dropout(self, event: FunctionalDropout) -> None:
         if event.training is not False or event.asks_mode or event.p in (0, 0.0):
             return
         if event.module is None or "prenet" in event.module.kind.lower():
             return
+        functions = (place.function for place in (event.place, *event.stack))
+        if any(function.rpartition(".")[2] == "forward" for function in functions):
+            self.calls.append(event)
+
+    def on_model_forward(self, event: ModelForward) -> None:
+        self.forwards.add(event)
+
+    def on_backward(self, event: Backward) -> None:
+        self.forwards.through(event)
+
+    def on_grad_taken(self, event: GradTaken) -> None:
+        self.forwards.through(event)
+
+    def on_escaped_to_unknown(self, event: EscapedToUnknown) -> None:
+        self.escaped.update(thing for thing in event.things if isinstance(thing, Model))
+
+    def on_ended(self, event: Ended) -> None:
+        for call in self.calls:
+            if call.module is not None and not self._is_only_trained(call.module):
+                self._report(call)
+
+    def _is_only_trained(self, module: Model) -> bool:
+        """The program calls it to train it and evaluates a different module (a GAN's generator)."""
+        if any(model.shares_parameters(module) for model in self.escaped):
+            return False
+        calls = list(self.forwards.by_serial.values())
+        own = [each for each in calls if each.model.covers(module)]
+        others = [each for each in calls if not each.model.shares_parameters(module)]
+        return (
+            bool(own) and any(map(self._evaluates, others)) and not any(map(self._evaluates, own))
+        )
+
+    def _evaluates(self, event: ModelForward) -> bool:
+        return event.training is False or event.serial not in self.forwards.used
+
+    def _report(self, event: FunctionalDropout) -> None:
         self.report(
             event.place,
             f"`{event.function}` ignores the module's train/eval mode: dropout stays on after"

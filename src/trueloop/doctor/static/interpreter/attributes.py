@@ -155,6 +155,7 @@ def _of_object(m: Interpreter, value: Instance | Thing, name: str, node: ast.AST
 def _mode_of(m: Interpreter, model: Model) -> Value:
     """`model.training`; a module that asks for its own mode behaves differently in the two."""
     if m.inside_models and m.receivers and m.receivers[-1] is model:
+        m.mode_asked = model, model.asks_mode
         model.asks_mode = True
     return Unknown(f"{model.name}.training") if model.training is None else Constant(model.training)
 

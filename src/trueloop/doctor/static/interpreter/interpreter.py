@@ -147,6 +147,7 @@ class Interpreter(Counting, ABC):
         """Calls that are whole statements: the result is not used."""
         self.preprocesses = False
         """A scaler, encoder or imputer was seen at work: slices of data may split it."""
+        self.mode_asked: tuple[Model, bool] | None = None  # who last asked; had it asked before?
         self.noted: list[CallRecord] | None = None
         """The calls that were made, where somebody asked for them."""
         self.namespaces: dict[int, Scope] = {}

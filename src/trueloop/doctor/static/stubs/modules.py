@@ -18,6 +18,7 @@ from trueloop.doctor.model.events import (
 )
 from trueloop.doctor.model.things import Activation, Criterion, Model, PositionalEps, Tensor
 from trueloop.doctor.static.interpreter.calls import enter, is_loss_module, start
+from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.syntax import written
 from trueloop.doctor.static.interpreter.values import (
@@ -34,6 +35,7 @@ from trueloop.doctor.static.interpreter.values import (
     Value,
     constant,
 )
+from trueloop.doctor.static.stubs.options import option_default
 from trueloop.doctor.static.stubs.tensors import derive, tensors_in
 
 _PASS_THROUGH = frozenset("Flatten Unflatten Identity Dropout Dropout2d Dropout3d".split())
@@ -54,8 +56,8 @@ def _layer(call: LibraryCall) -> Value:
     model.guards = frozenset(call.machine.guards)
     if short in ("Sequential", "ModuleList", "ModuleDict"):
         _fill(call, model, short)
-    elif short.startswith(("Dropout", "AlphaDropout")) and call.args:
-        model.arguments["p"] = constant(call.args[0])
+    elif short.startswith(("Dropout", "AlphaDropout")):
+        model.arguments["p"] = dropout_rate(call.machine, call.arg(0, "p", Constant(0.5)))
     elif short in ("Softmax", "LogSoftmax") and call.args:
         model.arguments["dim"] = constant(call.args[0])
     elif short.startswith("Transformer") and call.kwargs.get("dropout") is not None:
@@ -67,6 +69,13 @@ def _layer(call: LibraryCall) -> Value:
             model.children[name] = value
     call.emit(Made, thing=model)
     return model
+
+
+def dropout_rate(m: Interpreter, value: Value) -> float | None:
+    """The rate of a dropout; 0 of an option that is 0 unless somebody gives it. None if unknown."""
+    if isinstance(value, Constant):
+        return value.value if isinstance(value.value, (int, float)) else None
+    return 0 if option_default(m, value) in (0, 0.0) else None
 
 
 def _positional_eps(call: LibraryCall) -> PositionalEps | None:

@@ -9,7 +9,7 @@ from trueloop.doctor.model.vocabulary import tests_mode
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.values import NONE, Constant, DictValue, Sequence, Value
 from trueloop.doctor.static.stubs.checkpoints import duplicate
-from trueloop.doctor.static.stubs.modules import run_forward
+from trueloop.doctor.static.stubs.modules import dropout_rate, run_forward
 from trueloop.doctor.static.stubs.tensors import derive, tensors_in
 
 
@@ -36,10 +36,14 @@ def _dropout(call: LibraryCall) -> Value:
     m = call.machine
     subject = call.arg(0, "input")
     module = next((each for each in reversed(m.receivers) if isinstance(each, Model)), None)
+    rate = dropout_rate(m, call.arg(1, "p", Constant(0.5)))
+    if rate == 0 and m.mode_asked is not None and m.mode_asked[0] is module:
+        # The mode was asked for a dropout that drops nothing.
+        m.mode_asked[0].asks_mode = m.mode_asked[1]
     call.emit(
         FunctionalDropout,
         function=call.name.rpartition(".")[2],
-        p=call.const(1, "p", 0.5),
+        p=None if call.open and len(call.args) < 2 else rate,
         training=call.given(2, "training"),
         module=module,
         asks_mode=module is not None and _mode_is_asked(call),

@@ -24,6 +24,7 @@ from trueloop.doctor.static.interpreter.values import (
     Value,
     constant,
 )
+from trueloop.doctor.static.stubs.options import option_default, options_of
 
 _WARMUP = ("num_warmup_steps", "num_training_steps")
 SIGNATURES: dict[str, tuple[str, ...]] = {
@@ -138,7 +139,7 @@ def fill(call: LibraryCall, made: Scheduler, *, first: int = 0) -> None:
         made.schedules = [each for each in inner.values if isinstance(each, Scheduler)]
     if made.kind == "LambdaLR":
         made.decay = _base_of_power(call.arg(1, "lr_lambda"))
-    made.options = _options(call.machine)
+    made.options = options_of(call.machine)
     made.stepped_names = _stepped_names(call.machine)
 
 
@@ -151,26 +152,6 @@ def _stepped_names(m: Interpreter) -> frozenset[str]:
         for name, used in survey.uses.items()
         if not used.isdisjoint(_STEPS)
     )
-
-
-def option_default(m: Interpreter, value: Value) -> object:
-    """The default of the command line's option that a value is (`args.gamma`): a number, or a list
-    of numbers; None if it is not an option, or has none."""
-    if not isinstance(value, Unknown):
-        return None
-    name = value.key.rpartition(".")[2]
-    if "." not in value.key or not name.isidentifier():
-        return None
-    return _options(m).get(name)
-
-
-def _options(m: Interpreter) -> dict[str, Any]:
-    """The options of the command line, in all files that the run has come to: name -> default."""
-    modules = [*m.modules, *(scope.module for scope in m.namespaces.values())]
-    found: dict[str, Any] = {}
-    for module in modules:
-        found = {**module.survey.options, **found}
-    return found
 
 
 def _base_of_power(value: Value | None) -> float | None:

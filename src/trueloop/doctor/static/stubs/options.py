@@ -1,0 +1,28 @@
+"""Options of the command line, and their defaults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trueloop.doctor.static.interpreter.interpreter import Interpreter
+from trueloop.doctor.static.interpreter.values import Unknown, Value
+
+
+def option_default(m: Interpreter, value: Value) -> object:
+    """The default of the command line's option that a value is (`args.gamma`): a number, or a list
+    of numbers; None if it is not an option, or has none."""
+    if not isinstance(value, Unknown):
+        return None
+    name = value.key.rpartition(".")[2]
+    if "." not in value.key or not name.isidentifier():
+        return None
+    return options_of(m).get(name)
+
+
+def options_of(m: Interpreter) -> dict[str, Any]:
+    """The options of the command line, in all files that the run has come to: name -> default."""
+    modules = [*m.modules, *(scope.module for scope in m.namespaces.values())]
+    found: dict[str, Any] = {}
+    for module in modules:
+        found = {**module.survey.options, **found}
+    return found
