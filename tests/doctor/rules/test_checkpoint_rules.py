@@ -81,6 +81,15 @@ def test_a_file_from_elsewhere_is_a_warning(program: str) -> None:
         "model.load_state_dict(saved['model'])\noptimizer.load_state_dict(saved['optimizer'])\n"
         "torch.save({'model': model.state_dict(), 'optimizer': optimizer.state_dict(), 'n': 1},"
         " args.out)",
+        # A second file of that format.
+        "saved = torch.load(args.out, weights_only=True)\n"
+        "model.load_state_dict(saved['model'])\nprint(saved['n'])\n"
+        f"other = torch.load(args.weights, {UNSAFE})['model']\n"
+        "torch.save({'model': model.state_dict(), 'n': 1}, args.out)",
+        # It is changed and written again.
+        f"saved = torch.load(args.weights, {UNSAFE})\n"
+        "saved['state'] = {k: v.half() for k, v in saved['state'].items()}\n"
+        "torch.save(saved, args.out)",
         # A method that no run of the program reaches writes it.
         "class Trainer:\n"
         "    def save(self):\n"

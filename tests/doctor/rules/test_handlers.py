@@ -14,7 +14,13 @@ from torch import nn
 from torch.optim import lr_scheduler
 
 from trueloop.doctor import rules
-from trueloop.doctor.model import events, measurements, speed_measurements, value_events
+from trueloop.doctor.model import (
+    events,
+    measurements,
+    speed_measurements,
+    table_events,
+    value_events,
+)
 from trueloop.doctor.model.events import Event
 from trueloop.doctor.model.measurements import Measured
 from trueloop.doctor.rules.base import _snake
@@ -23,7 +29,7 @@ from trueloop.doctor.static.stubs.schedules import SIGNATURES
 RULES = Path(rules.__file__).parent
 EVENTS = {
     kind.__name__: kind
-    for module in (events, measurements, speed_measurements, value_events)
+    for module in (events, measurements, speed_measurements, table_events, value_events)
     for _, kind in inspect.getmembers(module, inspect.isclass)
     if issubclass(kind, Event) and not kind.__subclasses__()
 }

@@ -415,3 +415,18 @@ def test_what_a_validation_keeps_with_its_graph(body: str, expected: list[tuple[
     assert told(RECORDED.format(grad="", body=body)) == expected
     quiet = RECORDED.replace("def validate", "@torch.no_grad()\ndef validate")
     assert told(quiet.format(grad="", body=body)) == []
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "Variable(x, volatile=True)",
+        "Variable(x, volatile=True).cuda()",
+        "Variable(x.cuda(), volatile=True).float()",
+    ],
+)
+def test_programs_of_torch_0_3_turn_recording_off(made: str) -> None:
+    program = f"from torch.autograd import Variable\n{RECORDED}".format(
+        grad="", body=f"total += F.cross_entropy(model({made}), y).data[0]"
+    )
+    assert told(program) == []

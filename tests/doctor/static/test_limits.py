@@ -284,3 +284,30 @@ def test_parts_are_gone_through_once_depth_first_and_not_for_ever() -> None:
 
     assert [each for each in inside(value, parts, 9) if isinstance(each, str)] == ["a", "s", "b"]
     assert [each for each in inside(value, parts, 1) if isinstance(each, str)] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "function"),
+    [
+        ("import torch\nfrom helper import slow\n\nslow(torch.ones(2))\n", 4, ""),
+        (
+            "import torch\nimport helper\n\n\n"
+            "def main(x):\n    helper.slow(x)\n\n\nmain(torch.ones(2))\n",
+            6,
+            "main",
+        ),
+        ("import torch\nfrom helper import outer\nprint(outer(torch.ones(2)))\n", 3, ""),
+    ],
+)
+def test_what_stops_in_an_imported_file_has_a_line_of_this_one(
+    tmp_path: Path, text: str, line: int, function: str
+) -> None:
+    body = "    x = torch.relu(x)\n" * 300
+    outer = "\n\ndef outer(x):\n    return slow(x)\n"
+    (tmp_path / "helper.py").write_text(f"import torch\n\n\ndef slow(x):\n{body}{outer}")
+    file = tmp_path / "a.py"
+    file.write_text(text)
+    unread = check_text(text, str(file), steps=150).gaps.told(str(file))
+    assert unread is not None
+    assert (unread.line, unread.function) == (line, function)
+    assert "of helper.py" in unread.message

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from trueloop.doctor.model.file_paths import NO_PATH, FilePath
 from trueloop.doctor.model.findings import Location
-from trueloop.doctor.model.known_values import OpaqueObject, Unknown, Value
+from trueloop.doctor.model.known_values import Unknown, Value
 from trueloop.doctor.model.things import (
     NOWHERE,
     AccumulationWindow,
@@ -104,34 +104,6 @@ class FunctionalDropout(Event):
     last_argument: Location | None = None
     receiver: str = ""
     """The method's name of its module: `self` (in source)."""
-
-
-@dataclass(eq=False, kw_only=True)
-class SamplesSplit(Event):
-    """`random_split` or `train_test_split` divided samples (in source)."""
-
-    function: str
-    data: list[Value | None]
-    seeded: bool = False
-    """With its own generator."""
-
-
-@dataclass(eq=False, kw_only=True)
-class Preprocessed(Event):
-    """A preprocessor of scikit-learn was fitted or applied (in source)."""
-
-    method: str
-    preprocessor: OpaqueObject
-    data: Value | None
-    result: Value
-
-
-@dataclass(eq=False, kw_only=True)
-class Sliced(Event):
-    """`data[index]` in a program that preprocesses (in source)."""
-
-    data: Value
-    index: Value
 
 
 @dataclass(eq=False, kw_only=True)

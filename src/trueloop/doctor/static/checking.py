@@ -88,7 +88,7 @@ def told(examined: Sequence[Examined], configs: Configs, documents: Documents) -
     return found
 
 
-_ONCE_A_FUNCTION = frozenset(("TL205", "TL802", "TL803", "TL807"))
+_ONCE_A_FUNCTION = frozenset(("TL205", "TL310", "TL802", "TL803", "TL807"))
 """Rules whose finding on one line is that on the next one, too."""
 
 

@@ -54,12 +54,12 @@ from trueloop.doctor.model.events import (
     Ended,
     Made,
     ManualUpdate,
-    SamplesSplit,
     Seeded,
     StateDictLoaded,
     Used,
 )
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.table_events import SamplesSplit
 from trueloop.doctor.model.things import Model, Tensor
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called, draws_weights, layers_drawn, where_seeded

@@ -48,9 +48,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from trueloop.doctor.model.events import Preprocessed, SamplesSplit, Sliced
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.known_values import Constant, OpaqueObject, Sequence, Unknown, Value
+from trueloop.doctor.model.table_events import Preprocessed, SamplesSplit, Sliced
 from trueloop.doctor.model.things import Tensor, Thing
 from trueloop.doctor.rules.base import Rule
 

@@ -6,6 +6,7 @@ from trueloop.doctor.model.events import FileDownloaded, FileLoaded, FileSaved
 from trueloop.doctor.model.file_paths import FilePath
 from trueloop.doctor.model.known_values import DictValue
 from trueloop.doctor.model.things import Checkpoint
+from trueloop.doctor.rules.shared.evidence import checkpoint_of
 
 IN_MEMORY = "<memory>"
 
@@ -44,6 +45,14 @@ class OwnFiles:
             return True
         if any(_same_file(each, event) for each in self.saved):
             return True
+        if any(checkpoint_of(each.value) is event.value for each in self.saved):
+            return True  # it is changed and written again
+        read = _keys_read(event)
+        alike = [each for each in self.loaded if self._has_own_format(each)]
+        return bool(read) and any(read <= _keys_read(each) for each in alike)
+
+    def _has_own_format(self, event: FileLoaded) -> bool:
+        """The program reads what it writes: several keys, all of one dict that it saves."""
         read = _keys_read(event)
         return len(read) > 1 and any(read <= _keys_saved(each) for each in self.saved)
 

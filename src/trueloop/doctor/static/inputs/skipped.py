@@ -19,6 +19,8 @@ class Gaps:
 
     cuts: list[tuple[Location, int]] = field(default_factory=list)
     """Where runs were stopped, each with its limit of steps; 0 where those of the file ran out."""
+    cut_within: list[Location] = field(default_factory=list)
+    """The calls that led to where runs were stopped, innermost first."""
     not_begun: list[tuple[str, int]] = field(default_factory=list)
     """Functions that no run began with, each with its line: the file's steps were used up."""
     blocks: list[int] = field(default_factory=list)
@@ -33,6 +35,7 @@ class Gaps:
     def add(self, other: Gaps) -> None:
         """Take over the skipped parts of a second program of the same document."""
         self.cuts += other.cuts
+        self.cut_within += other.cut_within
         self.not_begun += other.not_begun
         self.blocks += other.blocks
         self.left_out = other.left_out | self.left_out
@@ -78,13 +81,15 @@ class Gaps:
         return parts
 
     def _reached(self, path: str) -> tuple[int, str]:
-        """The line and the function where reading stopped first; 0 where none can be named."""
-        for place in (*(place for place, _ in self.cuts), *self.left_out.values()):
+        """The line and the function where reading stopped first, or from where it went into the
+        file in which it stopped."""
+        stops = (*(place for place, _ in self.cuts), *self.left_out.values())
+        for place in (*stops, *self.cut_within):
             if os.path.abspath(place.path) == path:
                 return place.line, place.function
         if self.not_begun:
             return self.not_begun[0][1], self.not_begun[0][0]
-        return (self.blocks[0], "") if self.blocks else (0, "")
+        return (self.blocks[0] if self.blocks else 1), ""
 
 
 def _at(place: Location, path: str) -> str:

@@ -6,8 +6,9 @@ import ast
 from typing import Any
 
 from trueloop.doctor.model.arithmetic import is_hashable
-from trueloop.doctor.model.events import AttributeSet, GradRead, Replaced, Sliced, TensorRetained
+from trueloop.doctor.model.events import AttributeSet, GradRead, Replaced, TensorRetained
 from trueloop.doctor.model.known_values import loop_of
+from trueloop.doctor.model.table_events import Sliced
 from trueloop.doctor.model.things import (
     NOWHERE,
     Dataset,

@@ -168,6 +168,7 @@ class FileAnalysis:
             if machine.stopped is not None:  # what was seen before still counts
                 limit = effort.steps if budget == effort.steps else 0
                 self.gaps.cuts.append((machine.stopped, limit))
+                self.gaps.cut_within += machine.stopped_within[::-1]
         except LeaveGenerator:
             pass  # of a loop that was left before the generator was
         except Exception as error:

@@ -107,7 +107,6 @@ class Interpreter(Counting, ABC):
         """The windows whose branches the run is in."""
         self.tested: list[AccumulationWindow] = []
         """The windows that the test under way has asked about."""
-        self.calls: list[tuple[Location, ast.AST]] = []
         self.modules: list[Module] = []
         self.functions: list[str] = []
         self.receivers: list[Value] = []

@@ -40,8 +40,12 @@ class Counting:
         self.registered: dict[int, int] = {}
         """Decorators by the identity of their node -> how many functions they gave back as they
         were; -1 for one that has changed a function."""
+        self.calls: list[tuple[Location, ast.AST]] = []
+        """The calls of the user's functions that the run is in, outermost first."""
         self.stopped: Location | None = None
         """Where the steps ran out."""
+        self.stopped_within: tuple[Location, ...] = ()
+        """The calls that led there."""
         self.left_out: dict[str, Location] = {}
         """The functions that were not entered, by description, with the first place of each."""
 
@@ -54,6 +58,7 @@ class Counting:
         self.steps += steps
         if self.steps > self.budget:
             self.stopped = node if isinstance(node, Location) else self.place(node)
+            self.stopped_within = tuple(place for place, _ in self.calls)
             raise OutOfBudgetError
 
     def look(self, node: ast.AST) -> None:

@@ -6,7 +6,8 @@ import ast
 import re
 from typing import Any
 
-from trueloop.doctor.model.events import Made, Preprocessed, SamplesSplit, Used
+from trueloop.doctor.model.events import Made, Used
+from trueloop.doctor.model.table_events import Preprocessed, SamplesSplit
 from trueloop.doctor.model.things import Dataset, Loader, Sampler, Size, Tensor, Thing
 from trueloop.doctor.static.interpreter.calls import HARMLESS
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods

@@ -18,7 +18,6 @@ from trueloop.doctor.model.events import (
 )
 from trueloop.doctor.model.things import Activation, Criterion, Model, PositionalEps, Tensor
 from trueloop.doctor.static.interpreter.calls import enter, is_loss_module, start
-from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.syntax import written
 from trueloop.doctor.static.interpreter.values import (
@@ -35,7 +34,7 @@ from trueloop.doctor.static.interpreter.values import (
     Value,
     constant,
 )
-from trueloop.doctor.static.stubs.options import option_default
+from trueloop.doctor.static.stubs.options import dropout_rate
 from trueloop.doctor.static.stubs.tensors import derive, tensors_in
 
 _PASS_THROUGH = frozenset("Flatten Unflatten Identity Dropout Dropout2d Dropout3d".split())
@@ -69,13 +68,6 @@ def _layer(call: LibraryCall) -> Value:
             model.children[name] = value
     call.emit(Made, thing=model)
     return model
-
-
-def dropout_rate(m: Interpreter, value: Value) -> float | None:
-    """The rate of a dropout; 0 of an option that is 0 unless somebody gives it. None if unknown."""
-    if isinstance(value, Constant):
-        return value.value if isinstance(value.value, (int, float)) else None
-    return 0 if option_default(m, value) in (0, 0.0) else None
 
 
 def _positional_eps(call: LibraryCall) -> PositionalEps | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
-from trueloop.doctor.static.interpreter.values import Unknown, Value
+from trueloop.doctor.static.interpreter.values import Constant, Unknown, Value
 
 
 def option_default(m: Interpreter, value: Value) -> object:
@@ -26,3 +26,10 @@ def options_of(m: Interpreter) -> dict[str, Any]:
     for module in modules:
         found = {**module.survey.options, **found}
     return found
+
+
+def dropout_rate(m: Interpreter, value: Value) -> float | None:
+    """The rate of a dropout; 0 of an option that is 0 unless somebody gives it. None if unknown."""
+    if isinstance(value, Constant):
+        return value.value if isinstance(value.value, (int, float)) else None
+    return 0 if option_default(m, value) in (0, 0.0) else None

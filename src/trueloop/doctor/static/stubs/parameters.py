@@ -9,7 +9,8 @@ from trueloop.doctor.model.vocabulary import tests_mode
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.values import NONE, Constant, DictValue, Sequence, Value
 from trueloop.doctor.static.stubs.checkpoints import duplicate
-from trueloop.doctor.static.stubs.modules import dropout_rate, run_forward
+from trueloop.doctor.static.stubs.modules import run_forward
+from trueloop.doctor.static.stubs.options import dropout_rate
 from trueloop.doctor.static.stubs.tensors import derive, tensors_in
 
 

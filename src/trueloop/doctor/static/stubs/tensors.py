@@ -66,7 +66,7 @@ def derive(
         first = parents[0]
         made.activation, made.role = first.activation, first.role if not on else ""
         made.values = first.values
-        made.reduced = first.reduced
+        made.reduced, made.volatile = first.reduced, first.volatile
     if recorded and any(parent.gradient or parent.constant_terms for parent in parents):
         constant_gradients.carry(made, parents, linear=keeps_loss or same)
     return made

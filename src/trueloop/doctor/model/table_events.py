@@ -1,0 +1,36 @@
+"""Events about tables of data, before a training begins (in source)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trueloop.doctor.model.events import Event
+from trueloop.doctor.model.known_values import OpaqueObject, Value
+
+
+@dataclass(eq=False, kw_only=True)
+class SamplesSplit(Event):
+    """`random_split` or `train_test_split` divided samples (in source)."""
+
+    function: str
+    data: list[Value | None]
+    seeded: bool = False
+    """With its own generator."""
+
+
+@dataclass(eq=False, kw_only=True)
+class Preprocessed(Event):
+    """A preprocessor of scikit-learn was fitted or applied (in source)."""
+
+    method: str
+    preprocessor: OpaqueObject
+    data: Value | None
+    result: Value
+
+
+@dataclass(eq=False, kw_only=True)
+class Sliced(Event):
+    """`data[index]` in a program that preprocesses (in source)."""
+
+    data: Value
+    index: Value
