@@ -123,8 +123,7 @@ class ModelForward(Event):
     training: bool | None
     inputs: tuple[Any, ...] = ()
     output: Any = None
-    direct: bool = False
-    """As `model.forward(x)`, and not from inside of a module."""
+    direct: bool = False  # as `model.forward(x)`, and not from inside of a module
     callee: Location = NOWHERE
     """The expression that is called: `self.model`, or `self.model.forward`."""
     spelled: str = ""
@@ -132,6 +131,7 @@ class ModelForward(Event):
     result_used: bool = True
     functional: bool = False  # through `torch.func.functional_call`
     flags: frozenset[tuple[str, bool]] = frozenset()  # arguments by name, `True` or `False`
+    fetched: int = 0  # the turn in which its inputs were fetched; 0: not seen (in source)
 
 
 @dataclass(eq=False, kw_only=True)

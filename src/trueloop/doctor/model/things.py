@@ -399,6 +399,8 @@ class Tensor(Thing):
     entry: str = field(default="", init=False)
     """It is this one parameter of a layer: `weight` (in source)."""
     copy: ParameterCopy | None = field(default=None, init=False)
+    fetched: int = field(default=0, init=False)
+    """The turn of a loop, counted over the run, in which it was fetched as data (in source)."""
     of_gradients: bool = field(default=False, init=False)
     """It was computed from gradients: a norm (in source)."""
     grad_of: Tensor | None = field(default=None, init=False)
@@ -461,6 +463,8 @@ class Loop:
     """How many turns it makes in a real run."""
     endless: bool = False
     """`while True`, or over `itertools.count()`."""
+    counted: bool = False
+    """It goes through a `range`: its values are plain counts (in source)."""
     over: str = ""
     """The expression that the loop iterates over, as it is written."""
     lines: int = 0

@@ -43,7 +43,8 @@ for inputs, targets in loader:
 ## How it is detected
 
 The same `step()` runs in two iterations of a loop, each after a `backward()` that feeds the
-optimizer, and nothing in between may clear the gradients: no `zero_grad()` of an optimizer or
+optimizer, or the same `backward()` runs before and after a step that comes every N iterations; and
+nothing in between may clear the gradients: no `zero_grad()` of an optimizer or
 module that may share parameters, no `p.grad = None`, no edit of `.grad`, no unknown code that gets
 the optimizer. Not reported: a `zero_grad()` in a branch that only some runs take, optimizer classes
 with their own `step()`. A function that receives its optimizer is checked only for its own loops.
@@ -86,6 +87,22 @@ class MissingZeroGrad(StepRule):
             elif _in_one_loop(before, event):
                 self.refute(event.place)
 
+    def on_backward(self, event: Backward) -> None:
+        """A window of micro-batches begins after the step that closed the one before."""
+        for optimizer in self.timeline.optimizers:
+            step = self.last_step(optimizer)
+            if step is None or not step.windows or not _follows(step, event):
+                continue
+            if not is_plain(optimizer) or not self.feeds(event, optimizer):
+                continue
+            loop = [each for each in self.timeline.events if inside(each, micro(step))]
+            if any(relieves(each, optimizer) for each in (*loop, *self.window(optimizer))):
+                self.refute(step.place)
+            elif any(
+                each.place == event.place and each.serial < step.serial for each in backwards(loop)
+            ):
+                self._report(step, event)
+
     def _suspect(self, step: OptimizerStep) -> None:
         fed = [
             backward
@@ -119,6 +136,17 @@ def is_plain(optimizer: Optimizer) -> bool:
     if optimizer.kind:
         return bool(_TORCH_LIKE.search(optimizer.kind.rpartition(".")[2]))
     return bool(_SO_CALLED.search(optimizer.name))
+
+
+def _follows(step: OptimizerStep, backward: Backward) -> bool:
+    """The backward is in a later turn of the step's loop."""
+    mine, yours = micro(step), micro(backward)
+    return (
+        mine is not None
+        and yours is not None
+        and mine.loop is yours.loop
+        and yours.index > mine.index
+    )
 
 
 def _again(before: OptimizerStep, step: OptimizerStep) -> bool:

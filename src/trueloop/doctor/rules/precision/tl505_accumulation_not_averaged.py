@@ -44,16 +44,24 @@ for i, (inputs, targets) in enumerate(loader):
 
 ## How it is detected
 
-A step that certainly runs every N iterations of its loop follows at least two `backward()` calls
-from the same line, in different iterations, without `zero_grad()` in between, and each loss is
-certainly a mean that nothing has divided or multiplied. In a running program, the step must come at
-the same interval twice. Not reported: `reduction="sum"`, losses weighted by tokens, gradients
-divided afterwards, several losses of one batch or one per task, and an unknown reduction.
+A step that certainly runs every N iterations of its loop, or that comes after a `range` loop of N
+micro-batches, follows at least two `backward()` calls from the same line, in different iterations,
+without `zero_grad()` in between, and each loss is certainly a mean that nothing has divided or
+multiplied. In such a loop each micro-batch must be fetched there (`next(batches)`, `get_batch()`).
+In a running program, the step must come at the same interval twice. Not reported:
+`reduction="sum"`, losses weighted by tokens, gradients divided afterwards, several losses of one
+batch or one per task, and an unknown reduction.
 """
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Backward, Event, OptimizerStep, ZeroGrad
+from trueloop.doctor.model.events import (
+    Backward,
+    Event,
+    ModelForward,
+    OptimizerStep,
+    ZeroGrad,
+)
 from trueloop.doctor.rules.shared.step_order import (
     StepRule,
     clears,
@@ -70,11 +78,14 @@ class AccumulationNotAveraged(StepRule):
     code = "TL505"
 
     def on_optimizer_step(self, event: OptimizerStep) -> None:
+        fed = self._fed(event, self.window(event.optimizer))
+        if not fed:
+            return
         size = self._size(event)
-        if size:
-            found = self._summed(event, self.window(event.optimizer))
-            if found is not None:
-                self._report(event, found, size)
+        if size and self._summed(event, fed):
+            self._report(event, fed[-1], size)
+        elif not size and (counted := self._of_inner_loop(event, fed)):
+            self._report(event, fed[-1], counted)
 
     def _size(self, step: OptimizerStep) -> str:
         """Of the window that the step closes, as it is written or counted; empty without one."""
@@ -82,29 +93,61 @@ class AccumulationNotAveraged(StepRule):
             return next((spelled(w.size) for w in step.windows if w.size), "N")
         return str(self.every(step) or "")
 
-    def _summed(self, step: OptimizerStep, window: list[Event]) -> Backward | None:
-        optimizer, turn = step.optimizer, micro(step)
+    def _fed(self, step: OptimizerStep, window: list[Event]) -> list[Backward]:
+        """The backwards whose gradients the step applies; none where that is not certain."""
+        optimizer = step.optimizer
         fed: list[Backward] = []
         for event in window:
             if is_edit(event) or may_change_gradients(event, optimizer):
-                return None
+                return []
             if isinstance(event, ZeroGrad) and clears(event, optimizer) is not False:
                 fed = []
             elif isinstance(event, Backward) and self.feeds(event, optimizer):
                 if event.by == "foreign" or micro(event) is None:
-                    return None
+                    return []
                 fed.append(event)
-        if not fed or not inside(fed[-1], turn):
-            return None
+        return fed
+
+    def _summed(self, step: OptimizerStep, fed: list[Backward]) -> bool:
+        """Micro-batches in turns of the step's own loop."""
+        turn = micro(step)
+        if not inside(fed[-1], turn):
+            return False
         same = [each for each in fed if each.place == fed[-1].place]
         turns = {micro(each) for each in same}
         if len(turns) < 2 or len(turns) < len(same) or not all(map(_is_plain_mean, same)):
-            return None
+            return False
+        # Not: a backward for each task or part of one batch, in a loop of its own.
+        return all(each is None or turn is None or each.loop is turn.loop for each in turns)
+
+    def _of_inner_loop(self, step: OptimizerStep, fed: list[Backward]) -> str:
+        """The number of micro-batches, each with a new batch, in a counted loop that the step comes
+        after; empty without one."""
+        turn, around = micro(fed[-1]), len(step.turns)
+        if turn is None or not around or not turn.loop.counted:
+            return ""
         if any(
-            each is not None and turn is not None and each.loop is not turn.loop for each in turns
+            each.place != fed[-1].place
+            or each.turns[:around] != step.turns
+            or [other.loop for other in each.turns[around:]] != [turn.loop]
+            or not _is_plain_mean(each)
+            for each in fed
         ):
-            return None  # a backward for each task or part of one batch, in a loop of its own
-        return same[-1]
+            return ""
+        batches = [self._fetched(each) for each in fed]
+        if len(fed) < 2 or not all(batches) or len(set(batches)) < len(fed):
+            return ""
+        return spelled(turn.loop.turns) if turn.loop.turns else "N"
+
+    def _fetched(self, backward: Backward) -> int:
+        """When the batch of the one forward that a loss went through was fetched."""
+        loss = backward.loss
+        through = [
+            each
+            for each in self.timeline.events
+            if isinstance(each, ModelForward) and loss is not None and each.serial in loss.forwards
+        ]
+        return through[0].fetched if len(through) == 1 and through[0].turns == backward.turns else 0
 
     def _report(self, step: OptimizerStep, backward: Backward, size: str) -> None:
         self.report(

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from trueloop.doctor.static.interpreter.values import Module
+from trueloop.doctor.static.interpreter.survey import BACKWARD, last_name
+from trueloop.doctor.static.interpreter.syntax import once
+from trueloop.doctor.static.interpreter.values import Function, Instance, Method, Module, Scope
 
 
 @dataclass(slots=True)
@@ -37,3 +40,70 @@ def limit_in(key: str, beginning: str) -> float | None:
         return float(key[len(beginning) :])
     except ValueError:
         return None
+
+
+def backwards_left_out(
+    node: ast.If, outcome: bool, guards: list[str], varying: set[str], scope: Scope
+) -> frozenset[int]:
+    """The backwards of the branch that a run does not take, by the identity of their nodes: they
+    are not of this run. Where the condition is open, both branches must be ways to train
+    (`if args.fp16: ... else: ...`), and it must not be in `varying`."""
+    branches = _training_calls(node)
+    taken, left = branches if outcome else branches[::-1]
+    if guards and not (taken.updates or left.scales):
+        return frozenset()
+    if any(guard.removeprefix("not ") in varying for guard in guards):
+        return frozenset()
+    return left.backwards.union(*(_backwards_of(scope, name) for name in left.names))
+
+
+def _backwards_of(scope: Scope, name: str) -> frozenset[int]:
+    """Those inside a function of the user's, or in what an object of the user's does when it is
+    called: `loss_scaler(loss, optimizer)`."""
+    holder = scope.find(name)
+    value = holder.variables.get(name) if holder is not None else None
+    if isinstance(value, Instance):
+        value = value.cls.lookup("__call__")
+    if isinstance(value, Method):
+        value = value.function
+    return _backwards_in(value.node) if isinstance(value, Function) else frozenset()
+
+
+class _TrainingCalls(NamedTuple):
+    """The calls of a branch, as far as they train."""
+
+    backwards: frozenset[int]
+    names: tuple[str, ...]
+    """Plain names that are called."""
+    updates: bool
+    scales: bool
+
+
+@once
+def _training_calls(node: ast.If) -> tuple[_TrainingCalls, _TrainingCalls]:
+    return _calls_in(node.body), _calls_in(node.orelse)
+
+
+def _calls_in(body: list[ast.stmt]) -> _TrainingCalls:
+    nodes = [each for statement in body for each in ast.walk(statement)]
+    called = [each.func for each in nodes if isinstance(each, ast.Call)]
+    names = {last_name(each) for each in called}
+    return _TrainingCalls(
+        frozenset().union(*map(_backwards_in, body)),
+        tuple({each.id: None for each in called if isinstance(each, ast.Name)}),
+        not names.isdisjoint(_UPDATES | _SCALES),
+        not names.isdisjoint(_SCALES),
+    )
+
+
+@once
+def _backwards_in(node: ast.AST) -> frozenset[int]:
+    return frozenset(
+        id(each)
+        for each in ast.walk(node)
+        if isinstance(each, ast.Attribute) and each.attr in BACKWARD
+    )
+
+
+_UPDATES = frozenset({"step", "zero_grad", "clip_grad_norm_", "clip_grad_value_"})
+_SCALES = frozenset({"scale", "scale_loss", "unscale_"})

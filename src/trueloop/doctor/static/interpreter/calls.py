@@ -18,6 +18,7 @@ from trueloop.doctor.model.things import (
     Tensor,
     Thing,
 )
+from trueloop.doctor.static.interpreter.fetches import note_fetch
 from trueloop.doctor.static.interpreter.inference import parameter
 from trueloop.doctor.static.interpreter.interpreter import CallRecord, ControlFlow, Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, find_call, find_method
@@ -64,6 +65,20 @@ def call(
     rest: list[Value] | None = None,
 ) -> Value:
     """Call a value. `rest`: what was spread into the call (`*args`) and is not known."""
+    result = _call(m, function, args, kwargs, node, rest)
+    if m.turns and not m.inside_models:
+        note_fetch(m, function, [*args, *kwargs.values()], result)
+    return result
+
+
+def _call(
+    m: Interpreter,
+    function: Value | None,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+    rest: list[Value] | None,
+) -> Value:
     m.spend(1, node)
     if isinstance(node, ast.Call) and last_name(node.func) in BACKWARD:
         m.backwards.add(id(node.func))

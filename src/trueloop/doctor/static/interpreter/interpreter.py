@@ -96,6 +96,10 @@ class Interpreter(Counting, ABC):
         self.serial = 0
         self.numbers: dict[int, tuple[Any, int]] = {}
         """Values that were asked for a private key, by identity: the value, and its number."""
+        self.fetches: dict[int, tuple[Value, int]] = {}
+        """Unknown values that were fetched as data, by identity, and in which turn."""
+        self.guessed: dict[tuple[int, type[Value]], tuple[Value, Value]] = {}
+        """Unknown values, by identity, and the things that they were taken for."""
         self.turns: list[Turn] = []
         self.turn_starts: list[int] = []
         self.turns_begun = 0
@@ -133,13 +137,11 @@ class Interpreter(Counting, ABC):
         """Sizes of windows (`(i + 1) % n`), by their key, that this run takes for more than one."""
         self.sites: dict[int, OpenBranch] = {}
         self.reached: set[tuple[int, bool]] = set()
-        self.chose = False
-        """A conditional expression hangs on an open condition."""
+        self.chose = False  # between the values of a conditional expression, by an open condition
         self.entered: dict[int, Module] = {}
         """Functions of the user's that were entered, by the identity of their node."""
         self.backwards: set[int] = set()  # the `.backward` that were called, likewise
-        self.passed_by: set[int] = set()
-        """Those in branches for other options than this run's."""
+        self.passed_by: set[int] = set()  # those in branches for other options than this run's
         self.varying: set[str] = set()
         """Open conditions, by their key, that may differ from turn to turn."""
         self.bare: set[int] = set()

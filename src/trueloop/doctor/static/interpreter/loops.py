@@ -61,6 +61,8 @@ class LoopPlan:
     endless: bool = False
     by_hand: bool = False
     """A range that moves in steps of a batch."""
+    counted: bool = False
+    """A range of numbers."""
     listed: bool = False
     """Its elements are in a container: they do not count anything."""
 
@@ -86,7 +88,8 @@ def _plan(m: Interpreter, value: Any, node: ast.AST) -> LoopPlan:
         if children and value.complete:
             return _exactly([*children])
     if isinstance(value, Tensor):
-        return LoopPlan(2, lambda loop, index: derive(m, node, value))
+        count = 2 if m.turns or m.inside_models else TURNS
+        return LoopPlan(count, lambda loop, index: derive(m, node, value))
     if isinstance(value, Dataset):
         return LoopPlan(TURNS, lambda loop, index: _sample(m, node), False, value.size)
     if isinstance(value, Instance):
@@ -184,7 +187,7 @@ def _range(m: Interpreter, value: CombinedIterable, node: ast.AST) -> LoopPlan:
         numbers = range(*known)
         if len(numbers) <= TURNS:
             exact = _exactly([Constant(number) for number in numbers])
-            exact.listed = False
+            exact.listed, exact.counted = False, True
             return exact
         symbol = end.symbol if isinstance(end, Constant) else ""
         return LoopPlan(
@@ -192,6 +195,7 @@ def _range(m: Interpreter, value: CombinedIterable, node: ast.AST) -> LoopPlan:
             lambda loop, index: Constant(numbers[index], loop_variant=loop),
             size=symbol or len(numbers),
             by_hand=known[2] > 1,
+            counted=True,
         )
     one = isinstance(stride, Constant) and stride.value == 1
     zero = isinstance(begin, Constant) and begin.value == 0
@@ -201,6 +205,7 @@ def _range(m: Interpreter, value: CombinedIterable, node: ast.AST) -> LoopPlan:
         lambda loop, index: Constant(first + index, loop_variant=loop),
         size=m.size(end) if zero and one else f"range({', '.join(map(m.key, value.sources))})",
         by_hand=not one,
+        counted=True,
     )
 
 
@@ -337,7 +342,7 @@ def run_for(m: Interpreter, node: ast.For | ast.AsyncFor, scope: Scope) -> Contr
         kind=_kind(m, node, how, scope),  # type: ignore[arg-type]
     )
     loop.resumed_from = _start(iterable)
-    loop.over = written(node.iter)
+    loop.over, loop.counted = written(node.iter), how.counted
     loop.lines = len(node.body)
 
     def turn(index: int) -> ControlFlow | None:

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from trueloop.doctor.model.events import NotCalled, TensorRetained
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import NOWHERE, Checkpoint, Tensor, Thing
 from trueloop.doctor.static.interpreter import conditions, imports
 from trueloop.doctor.static.interpreter.attributes import set_item, unpack, write
+from trueloop.doctor.static.interpreter.branches import backwards_left_out
 from trueloop.doctor.static.interpreter.decorators import decorate
 from trueloop.doctor.static.interpreter.expressions import arithmetic, evaluate
 from trueloop.doctor.static.interpreter.inference import guess, is_no_tensor
 from trueloop.doctor.static.interpreter.interpreter import ControlFlow, Interpreter
 from trueloop.doctor.static.interpreter.loops import adds_in_part, run_for, run_while
 from trueloop.doctor.static.interpreter.match_statements import run_match
-from trueloop.doctor.static.interpreter.survey import BACKWARD, last_name
-from trueloop.doctor.static.interpreter.syntax import once, shape, written
+from trueloop.doctor.static.interpreter.survey import last_name
+from trueloop.doctor.static.interpreter.syntax import shape, written
 from trueloop.doctor.static.interpreter.values import (
     NONE,
     Class,
@@ -223,7 +224,10 @@ def assign(
 def bind(m: Interpreter, name: str, value: Any, scope: Scope, *, afresh: bool = True) -> None:
     """Give a variable a value; a thing takes its first name."""
     if isinstance(value, (Unknown, OpaqueObject)):
-        value = guess(m, name, value, scope.module)
+        found = guess(m, name, value, scope.module)
+        if found is not value:  # the same thing wherever it is handed to
+            found = m.guessed.setdefault((id(value), type(found)), (value, found))[1]
+        value = found
     elif isinstance(value, Tensor) and is_no_tensor(name, value, scope.module):
         value = guess(m, name, Unknown(name, (value,)), scope.module)
     elif isinstance(value, Thing) and not value.name and name not in ("self", "cls"):
@@ -353,54 +357,10 @@ def _if(m: Interpreter, node: ast.If, scope: Scope) -> ControlFlow | None:
     if guards:
         m.note_site(node, guards[-1], outcome)
     m.reached.add((id(node), outcome))
-    if scope.module.survey.backwards and not windows:
-        _pass_by(m, node, outcome, guards)
+    if not windows:
+        m.passed_by |= backwards_left_out(node, outcome, guards, m.varying, scope)
     with m.guarded(guards, windows):
         return run_block(m, node.body if outcome else node.orelse, scope)
-
-
-def _pass_by(m: Interpreter, node: ast.If, outcome: bool, guards: list[str]) -> None:
-    """The backwards of the branch for a different option are not of this run. Where the condition
-    is open, both branches must be ways to train: `if args.fp16: ... else: ...`."""
-    branches = _training_calls(node)
-    taken, left = branches if outcome else branches[::-1]
-    if left.backwards and (
-        not guards
-        or (
-            (taken.updates or left.scales)
-            and not any(guard.removeprefix("not ") in m.varying for guard in guards)
-        )
-    ):
-        m.passed_by |= left.backwards
-
-
-class _TrainingCalls(NamedTuple):
-    """The calls of a branch, as far as they train."""
-
-    backwards: frozenset[int]
-    updates: bool
-    scales: bool
-
-
-@once
-def _training_calls(node: ast.If) -> tuple[_TrainingCalls, _TrainingCalls]:
-    return _calls_in(node.body), _calls_in(node.orelse)
-
-
-def _calls_in(body: list[ast.stmt]) -> _TrainingCalls:
-    nodes = [each for statement in body for each in ast.walk(statement)]
-    names = {last_name(each.func) for each in nodes if isinstance(each, ast.Call)}
-    return _TrainingCalls(
-        frozenset(
-            id(each) for each in nodes if isinstance(each, ast.Attribute) and each.attr in BACKWARD
-        ),
-        not names.isdisjoint(_UPDATES | _SCALES),
-        not names.isdisjoint(_SCALES),
-    )
-
-
-_UPDATES = frozenset({"step", "zero_grad", "clip_grad_norm_", "clip_grad_value_"})
-_SCALES = frozenset({"scale", "scale_loss", "unscale_"})
 
 
 def _with(m: Interpreter, node: ast.With | ast.AsyncWith, scope: Scope) -> ControlFlow | None:

@@ -18,6 +18,7 @@ from trueloop.doctor.model.events import (
 )
 from trueloop.doctor.model.things import Activation, Criterion, Model, PositionalEps, Tensor
 from trueloop.doctor.static.interpreter.calls import enter, is_loss_module, start
+from trueloop.doctor.static.interpreter.fetches import inputs_fetched_at
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.syntax import written
 from trueloop.doctor.static.interpreter.values import (
@@ -218,6 +219,7 @@ def run_forward(call: LibraryCall, *, direct: bool, functional: bool = False) ->
             output=result,
             direct=direct,
             functional=functional,
+            fetched=inputs_fetched_at(m, [*call.args, *call.kwargs.values()]),
             result_used=call.result_used,
             flags=_flags(call),
             **_spelling(call),

@@ -60,6 +60,8 @@ def derive(
         loader=next((parent.loader for parent in parents if parent.loader), None),
         known=bool(parents) and all(parent.known for parent in parents),
     )
+    if any(parent.fetched for parent in parents):
+        made.fetched = min(each.fetched for each in parents if each.role != "parameter")
     if any(parent.of_gradients or parent.grad_of is not None for parent in parents):
         made.of_gradients = True
     if same and parents:
