@@ -381,6 +381,24 @@ def test_an_epoch_in_a_function_ends_with_it() -> None:
     assert told(textwrap.dedent(program) + epochs) == [("TL204", "advice")]
 
 
+def test_parts_of_an_epoch_are_no_epochs() -> None:
+    program = """
+    for epoch in range(9):
+        {begin}
+        for part in range(22):
+            for x, y in torch.load(f"part_{part}.pt"):
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                optimizer.step()
+                total += loss
+    """
+    assert told(program.replace("{begin}", "total = 0")) == [("TL204", "advice")]
+    assert told(f"total = 0\n{textwrap.dedent(program).replace('{begin}', 'pass')}") == [
+        ("TL204", "warning")
+    ]
+
+
 RECORDED = """
 for x, y in loader:
     optimizer.zero_grad()

@@ -52,7 +52,7 @@ from trueloop.doctor.model.known_values import DictValue, Value, contents
 from trueloop.doctor.model.things import Model
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called, state_dicts_in
-from trueloop.doctor.rules.shared.own_files import OwnFiles
+from trueloop.doctor.rules.shared.own_files import IN_MEMORY, OwnFiles
 
 _MODEL = re.compile(r"model|net|encoder|decoder|generator|discriminator|ema", re.I)
 
@@ -81,10 +81,14 @@ class WholeModelPickled(Rule):
         self._files.add(event)
         owners = (state.owner for state in state_dicts_in(event.value))
         self._saved_well += [owner for owner in owners if isinstance(owner, Model)]
+        # Told at once, since a run may be stopped before its end; and again when all is known.
+        if event.file != IN_MEMORY:
+            self._check(event)
 
     def on_ended(self, event: Ended) -> None:
+        self.findings.clear()
         for saved in self._files.saved:
-            if saved.file != "<memory>":
+            if saved.file != IN_MEMORY:
                 self._check(saved)
 
     def _check(self, event: FileSaved) -> None:

@@ -238,7 +238,8 @@ def _severity(holder: TensorHolder) -> Severity:
 def _stays_to_the_end(kept: list[TensorRetained]) -> bool:
     """Tensors of one epoch are still there in the next; or the loop is the whole run."""
     for earlier, later in itertools.combinations(kept, 2):
-        if _around(earlier) != _around(later) and _is_one_life(earlier, later):
+        # A loop over parts of an epoch lies between the epochs and the batches.
+        if _around(earlier)[:1] != _around(later)[:1] and _is_one_life(earlier, later):
             return True
     first, turn = kept[0], kept[0].turn
     if turn is None or _around(first) or not all(_is_one_life(first, each) for each in kept):
