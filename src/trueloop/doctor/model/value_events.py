@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from trueloop.doctor.model.events import Event
 from trueloop.doctor.model.measurements import Measured
+from trueloop.doctor.model.things import Loader
 
 
 @dataclass(eq=False, kw_only=True)
@@ -28,3 +29,10 @@ class KeysCounted(Measured):
     keys: int | None = None
     samples: int | None = None
     """The two numbers, which differ (live)."""
+
+
+@dataclass(eq=False, kw_only=True)
+class MeansOverSamples(Event):
+    """A sum of batch means was divided by the number of samples (in source)."""
+
+    loader: Loader

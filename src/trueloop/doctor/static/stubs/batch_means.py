@@ -6,6 +6,7 @@ import ast
 
 from trueloop.doctor.model.events import Used
 from trueloop.doctor.model.things import Loader, Tensor
+from trueloop.doctor.model.value_events import MeansOverSamples
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls
 from trueloop.doctor.static.interpreter.values import Constant, Sequence, Unknown, Value
@@ -16,6 +17,8 @@ _DEPTH = 12
 def notice_division(m: Interpreter, left: object, right: object, node: ast.AST) -> None:
     """`left / right`: inform the rules if it is a mean of batch means from one loader."""
     if not isinstance(left, (Unknown, Tensor)):
+        return
+    if _counts_samples(m, right, left, node):
         return
     loaders: set[Loader] = set()
     values = _summed(left, node)
@@ -28,6 +31,34 @@ def notice_division(m: Interpreter, left: object, right: object, node: ast.AST) 
     loader = loaders.pop()
     if _counts_batches(m, right, loader, left):
         m.emit(Used, node, what="mean of batch means", subject=loader)
+
+
+def _counts_samples(m: Interpreter, value: object, total: Value, node: ast.AST) -> bool:
+    """It is the number of samples of the one loader whose batch means, with or without gradients,
+    were added up; the rules are informed."""
+    if not isinstance(value, (Unknown, Constant)):
+        return False
+    loaders: set[Loader] = set()
+    held = _summed(total, node)
+    parts = [total] if held is None else held.values
+    if not all(_sums_means(m, node, each, loaders, trains=True) for each in parts):
+        return False
+    loader = next(iter(loaders)) if len(loaders) == 1 else None
+    if loader is None or not _is_size(m, value, loader):
+        return False
+    m.emit(MeansOverSamples, node, loader=loader)
+    return True
+
+
+def _is_size(m: Interpreter, value: Unknown | Constant, loader: Loader) -> bool:
+    """It is the number of samples that a loader goes through, in batches of several."""
+    dataset = loader.attributes.get("dataset")
+    if dataset is None or loader.open or loader.batch_size in (1, None):
+        return False
+    if isinstance(value, Constant):
+        size = loader.dataset.size if loader.dataset is not None else None
+        return isinstance(size, int) and value.value == size and size != loader.length
+    return value.key == f"len({m.key(dataset)})"
 
 
 def _summed(total: Value, node: ast.AST) -> Sequence | None:
@@ -59,7 +90,13 @@ def _holder(total: object) -> Sequence | None:
 
 
 def _sums_means(
-    m: Interpreter, node: ast.AST, value: Value, loaders: set[Loader], depth: int = _DEPTH
+    m: Interpreter,
+    node: ast.AST,
+    value: Value,
+    loaders: set[Loader],
+    depth: int = _DEPTH,
+    *,
+    trains: bool = False,
 ) -> bool:
     """The value is a sum of batch means and nothing else; notes the loaders of their batches."""
     m.look(node)
@@ -71,17 +108,19 @@ def _sums_means(
         parts = value.terms.values if isinstance(value.terms, Sequence) else value.terms
         if isinstance(parts, (list, tuple)):
             return bool(parts) and all(
-                _sums_means(m, node, each, loaders, depth - 1) for each in parts
+                _sums_means(m, node, each, loaders, depth - 1, trains=trains) for each in parts
             )
-        return _is_mean(value, loaders)
+        return _is_mean(value, loaders, trains)
     if isinstance(value, Unknown):
         if len(value.of) == 1 and isinstance(value.of[0], Tensor):
             # A number out of a tensor: `.item()`, `float(...)`.
-            return _sums_means(m, node, value.of[0], loaders, depth - 1)
+            return _sums_means(m, node, value.of[0], loaders, depth - 1, trains=trains)
         if len(value.of) == 1 and isinstance(value.of[0], Unknown) and value.of[0].key == value.key:
-            return _sums_means(m, node, value.of[0], loaders, depth - 1)
+            return _sums_means(m, node, value.of[0], loaders, depth - 1, trains=trains)
         if len(value.of) == 2 and _is_sum(m, value):
-            return all(_sums_means(m, node, each, loaders, depth - 1) for each in value.of)
+            return all(
+                _sums_means(m, node, each, loaders, depth - 1, trains=trains) for each in value.of
+            )
     return False
 
 
@@ -90,9 +129,10 @@ def _is_sum(m: Interpreter, value: Unknown) -> bool:
     return value.key in (f"({a} + {b})", f"({b} + {a})")
 
 
-def _is_mean(tensor: Tensor, loaders: set[Loader]) -> bool:
-    """One number, the mean over a batch that no gradient is wanted for."""
-    mean = tensor.reduced == "mean" and tensor.divided is False and tensor.graph is False
+def _is_mean(tensor: Tensor, loaders: set[Loader], trains: bool) -> bool:
+    """One number, the mean over a batch; that no gradient is wanted for, unless one may be."""
+    mean = tensor.reduced == "mean" and tensor.divided is False
+    mean = mean and (trains or tensor.graph is False)
     if not mean or tensor.loader is None:
         return False
     if tensor.is_loss and any(criterion.reduction != "mean" for criterion in tensor.criteria):

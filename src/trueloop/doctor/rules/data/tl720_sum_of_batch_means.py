@@ -1,0 +1,70 @@
+"""Batch means are added up and divided by the number of samples.
+
+## What it does
+
+Finds a loss or accuracy that is a mean over each batch, is summed over the batches, and is divided
+by `len(loader.dataset)`.
+
+## Why it breaks training
+
+Each batch contributes its mean, so the sum has one term per batch, not one per sample. The score is
+too small by a factor of the batch size: with batches of 64, a loss of 2.3 is printed as 0.036. It
+changes with the batch size, is not comparable with other runs or with a validation loss that is
+computed correctly, and looks like a model that is already good.
+
+## Wrong
+
+```python
+total = 0.0
+for x, y in loader:
+    total += criterion(model(x), y).item()
+loss = total / len(loader.dataset)
+```
+
+## Right
+
+```python
+total = 0.0
+for x, y in loader:
+    total += criterion(model(x), y).item() * len(x)
+loss = total / len(loader.dataset)
+```
+
+## Sources
+
+- PyTorch,
+  [CrossEntropyLoss](https://docs.pytorch.org/docs/stable/generated/torch.nn.CrossEntropyLoss.html):
+  `reduction="mean"` is the default
+- PyTorch, [basic MNIST example](https://github.com/pytorch/examples/blob/main/mnist/main.py), which
+  sums with `reduction="sum"` before it divides by the number of samples
+
+## How it is detected
+
+In source, the means of the batches of one loader are added up (or collected in a list) and divided
+by the length of its data set, and its batches have several samples. Not reported:
+`reduction="sum"`, sums that are weighted by the batch size, counts of hits, and loaders whose batch
+size is not known.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.model.value_events import MeansOverSamples
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.evidence import called
+
+
+class SumOfBatchMeans(Rule):
+    code = "TL720"
+
+    def on_means_over_samples(self, event: MeansOverSamples) -> None:
+        loader = event.loader
+        size = loader.batch_size
+        times = f"{size} times" if isinstance(size, int) else "by the batch size"
+        self.report(
+            event.place,
+            f"This divides a sum of batch means of {called(loader, 'the loader')} by the number of"
+            f" samples: the score is {times} too small.",
+            fix="Multiply each batch's mean by its size before adding it, or divide by the number"
+            " of batches.",
+            related=[(loader.made, "the loader, whose batches have several samples")],
+        )
