@@ -17,4 +17,8 @@ for a in range(10):
             for d in range(10):
                 for e in range(10):
                     for f in range(10):
-                        outer([a, b, c, d, e, f])
+                        for g in range(10):
+                            for h in range(10):
+                                for i in range(10):
+                                    for j in range(10):
+                                        outer([a, b, c, d, e, f, g, h, i, j])

@@ -198,6 +198,7 @@ def _of_unknown(m: Interpreter, value: Unknown, name: str) -> Value:
 
 def write(m: Interpreter, owner: Any, name: str, value: Any, node: ast.AST) -> None:
     """`owner.name = value`."""
+    m.history.written += 1
     if isinstance(value, (Unknown, OpaqueObject)):
         value = guess(m, name, value, m.modules[-1])
     elif isinstance(value, Tensor) and is_no_tensor(name, value, m.modules[-1]):
@@ -368,12 +369,16 @@ def _of_items(m: Interpreter, value: Sequence, index: object, node: ast.AST) -> 
 
 def set_item(m: Interpreter, owner: Any, index: Any, value: Any, node: ast.Subscript) -> None:
     """`owner[index] = value`."""
+    m.history.written += 1
     if isinstance(owner, DictValue):
+        known = len(owner.entries)
         if isinstance(index, Constant) and is_hashable(index.value) and not index.loop_variant:
             owner.put(index.value, value)
         else:
             owner.put_somewhere(value)
             _store(m, owner, index, value, node)
+        if len(owner.entries) != known:
+            m.history.extended.append(id(owner))
     elif isinstance(owner, Sequence):
         position = index.value if isinstance(index, Constant) else None
         if isinstance(position, int) and -len(owner.values) <= position < len(owner.values):

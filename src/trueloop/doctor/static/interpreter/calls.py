@@ -18,9 +18,10 @@ from trueloop.doctor.model.things import (
     Tensor,
     Thing,
 )
+from trueloop.doctor.static.interpreter.call_summaries import summarized
 from trueloop.doctor.static.interpreter.fetches import note_fetch
-from trueloop.doctor.static.interpreter.inference import parameter
 from trueloop.doctor.static.interpreter.interpreter import CallRecord, ControlFlow, Interpreter
+from trueloop.doctor.static.interpreter.parameter_binding import bind_parameters
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, find_call, find_method
 from trueloop.doctor.static.interpreter.survey import BACKWARD, last_name
 from trueloop.doctor.static.interpreter.user_samplers import distributed_sampler
@@ -145,6 +146,7 @@ def _method(
     receiver, name = bound.receiver, bound.name
     known = find_method(receiver, name)
     if known is not None:
+        m.history.written += name in _CHANGES and isinstance(receiver, (Sequence, DictValue))
         return known(LibraryCall(m, node, name, args, kwargs, receiver, rest is not None))
     everything = [*args, *kwargs.values(), *(rest or [])]
     if name in BACKWARD:
@@ -201,6 +203,8 @@ def _method_of_constant(
     return found
 
 
+_CHANGES = frozenset("insert clear pop popleft setdefault update".split())
+"""Methods of containers that change them, beside those that make them longer."""
 _OF_OPTIMIZERS = frozenset(
     "add_param_group state_dict train eval register_step_pre_hook register_step_post_hook"
     " share_memory get_lr __repr__".split()
@@ -222,7 +226,8 @@ def _foreign(
 ) -> Value:
     everything = [*args, *kwargs.values(), *(rest or [])]
     m.expose([*everything, function], m.key(function), node)
-    return m.unknown(node, [function, *everything])
+    owner = function.of if isinstance(function, Unknown) else ()
+    return m.unknown(node, [function, *owner, *everything])
 
 
 # ------------------------------------------------------------------------------- the user's own
@@ -263,10 +268,29 @@ def enter(
         m.expose(everything, function.name, node)
         return m.unknown(node, everything)
     m.entered[id(definition)] = function.module
+
+    def read() -> Value:
+        return _enter(m, function, args, kwargs, node, rest, on_yield)
+
+    if node is definition or rest is not None or on_yield is not None:
+        return read()
+    return summarized(m, function, args, kwargs, node, read)
+
+
+def _enter(
+    m: Interpreter,
+    function: Function,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+    rest: list[Value] | None,
+    on_yield: Callable[[Value], Value] | None,
+) -> Value:
+    definition = function.node
     scope = Scope(function.module, function.scope, function, function.owner)
     scope.receiver = args[0] if args else None
     scope.on_yield = on_yield
-    _bind(m, function, args, kwargs, scope, rest)
+    bind_parameters(m, function, args, kwargs, scope, rest)
     if node is definition:
         _leave_open(definition, scope)
     m.calls.append((m.place(node), definition))
@@ -320,66 +344,6 @@ def _inside_decorators(
     if signal is ControlFlow.RETURN and scope.returned:
         return scope.returned[-1]
     return NONE
-
-
-def _bind(
-    m: Interpreter,
-    function: Function,
-    args: list[Value],
-    kwargs: dict[str, Value],
-    scope: Scope,
-    rest: list[Value] | None,
-) -> None:
-    """Give parameters their arguments; what was not given and has no default is guessed."""
-    beginning, m.beginning = m.beginning, False
-    spec = function.node.args
-    names = [arg.arg for arg in (*spec.posonlyargs, *spec.args)]
-    m.spend((len(names) + len(spec.kwonlyargs) + len(args)) >> 3, function.node)
-    annotations = {arg.arg: arg.annotation for arg in (*spec.args, *spec.kwonlyargs)}
-    given = dict(zip(names, args, strict=False))
-    left = dict(kwargs)
-    for name in (*names, *(arg.arg for arg in spec.kwonlyargs)):
-        if name in left:
-            given[name] = left.pop(name)
-    defaults = dict(
-        zip(names[len(names) - len(function.defaults) :], function.defaults, strict=False)
-    )
-    defaults.update(function.keyword_defaults)
-    for name in (*names, *(arg.arg for arg in spec.kwonlyargs)):
-        if name in given:
-            m.bind(name, given[name], scope)
-        elif name in defaults and beginning:
-            default = defaults[name]
-            scope.variables[name] = _option(m, name, default, annotations.get(name), function)
-            scope.assigned_at[name] = m.turns_begun
-        elif name in defaults and rest is None:
-            m.bind(name, defaults[name], scope)
-        else:
-            scope.variables[name] = parameter(m, name, annotations.get(name), function)
-            scope.assigned_at[name] = m.turns_begun
-    if spec.vararg is not None:
-        extra = list(args[len(names) :])
-        scope.variables[spec.vararg.arg] = Sequence(
-            "tuple", [*extra, *(rest or [])], rest is not None, turns=m.turns_begun
-        )
-    if spec.kwarg is not None:
-        scope.variables[spec.kwarg.arg] = DictValue(
-            left, rest is not None, list(rest or []), m.turns_begun
-        )
-
-
-def _option(
-    m: Interpreter, name: str, default: Value, annotation: ast.expr | None, function: Function
-) -> Value:
-    """A parameter with a default, of a function that nobody is seen to call: given, or not.
-
-    A text keeps its default (it names one of several ways); a number may be any.
-    """
-    if not isinstance(default, Constant) or isinstance(default.value, (str, bytes)):
-        return default
-    if default.value is None and not m.policy.optional:
-        return default
-    return parameter(m, name, annotation, function)
 
 
 def has_decorator(function: Function, *names: str) -> bool:

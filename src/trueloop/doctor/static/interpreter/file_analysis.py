@@ -47,6 +47,8 @@ from trueloop.doctor.static.interpreter.values import (
 from trueloop.errors import cut
 
 _FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+EXPLORED = 120_000
+"""Steps of a file after which no more runs are made for single branches."""
 STEPS_TO_BEGIN = 20
 """The cost of a run before its first step: new rules are made for it."""
 
@@ -55,7 +57,7 @@ STEPS_TO_BEGIN = 20
 class RunLimits:
     """How far the runs from one beginning go."""
 
-    steps: int = 40_000
+    steps: int = 250_000
     """Steps that one run may take."""
     depth: int = DEPTH
     """Calls within calls that are entered."""
@@ -66,7 +68,7 @@ class RunLimits:
 
 
 TRAINS = RunLimits()
-PASSES = RunLimits(steps=6_000, depth=4, both=False, more=2)
+PASSES = RunLimits(steps=25_000, depth=4, both=False, more=2)
 """For a function in which nothing is trained."""
 INSIDE = "<inside>"
 """In place of an owner: the function is defined within an outer one, whose variables it may use."""
@@ -88,6 +90,8 @@ class FileAnalysis:
     refuted: set[tuple[Any, ...]] = field(default_factory=set)
     """Findings that some run has shown to be none."""
     entered: set[int] = field(default_factory=set)
+    spent: int = 0
+    """Steps that the runs so far have taken."""
 
     def go(
         self, drive: Callable[[Interpreter], None], effort: RunLimits, *, whole_program: bool
@@ -101,7 +105,7 @@ class FileAnalysis:
             reached |= second.reached
         for _ in range(effort.more):
             forced = self._unreached(sites, reached, whole_program)
-            if forced is None or not self.goes_on():
+            if forced is None or not self.goes_on() or self.spent > EXPLORED:
                 break
             key, fact = forced
             more = self._run(drive, BranchPolicy(True, {key: fact}), effort, whole_program)
@@ -182,6 +186,7 @@ class FileAnalysis:
                     self.findings.setdefault((finding.code, *finding.place[:3]), finding)
         self.refuted |= {(rule.code, *place[:3]) for rule in runner.rules for place in rule.refuted}
         self.left -= machine.steps + STEPS_TO_BEGIN
+        self.spent += machine.steps
         self.entered.update(machine.entered)
         return machine
 

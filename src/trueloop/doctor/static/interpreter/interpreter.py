@@ -1,8 +1,6 @@
 """The abstract machine: what it knows at a moment of a run, and what it can be asked.
 
-One machine makes one run: a path through the program along which each open condition is decided
-once. `statements`, `expressions`, `calling` and `loops` move it on, `interpreter` puts them
-together, and `runs` decides which runs a file is worth.
+One machine makes one run: a path through the program with each open condition decided once.
 """
 
 from __future__ import annotations
@@ -21,6 +19,7 @@ from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.known_values import loop_of
 from trueloop.doctor.model.things import AccumulationWindow, Loop, Model, Size, Tensor, Thing, Turn
 from trueloop.doctor.static.interpreter.branches import BranchPolicy, OpenBranch, limit_in
+from trueloop.doctor.static.interpreter.call_history import CallHistory
 from trueloop.doctor.static.interpreter.process_environment import ProcessEnvironment
 from trueloop.doctor.static.interpreter.project import Project
 from trueloop.doctor.static.interpreter.step_budget import Counting
@@ -41,13 +40,12 @@ from trueloop.doctor.static.interpreter.values import (
     inside,
     parts_of,
     short_key,
+    tensors_behind,
     varies,
 )
 
 DEPTH = 14
 """Calls within calls that are entered; deeper ones are taken as unknown."""
-
-
 _ORDER = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 _SEVERAL = {"> 1": True, ">= 2": True, "!= 1": True, "== 1": False, "<= 1": False, "< 2": False}
 """The results of comparisons with a number that is more than one."""
@@ -151,6 +149,7 @@ class Interpreter(Counting, ABC):
         self.mode_asked: tuple[Model, bool] | None = None  # who last asked; had it asked before?
         self.noted: list[CallRecord] | None = None
         """The calls that were made, where somebody asked for them."""
+        self.history = CallHistory()
         self.namespaces: dict[int, Scope] = {}
         """Module scopes of this run."""
 
@@ -173,6 +172,7 @@ class Interpreter(Counting, ABC):
         """Tell the rules."""
         self.serial += 1
         self.made += kind is Made
+        self.history.hear(kind, fields)
         around = len(self.guards) + len(self.calls) + len(self.windows)
         # Rules look back over what happened before, and into what was made.
         self.spend(1 + (around >> 4) + (self.made >> 5) + (self.serial >> 6), node)
@@ -249,7 +249,7 @@ class Interpreter(Counting, ABC):
             line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
             key = f"<{line}.{column}.{self.turns_begun if self.turns else 0}>"
         loop_variant = any(loop_of(part) for part in parts)
-        return Unknown(key, parts, loop_variant=loop_variant)
+        return Unknown(key, (*parts, *tensors_behind(parts)), loop_variant=loop_variant)
 
     def key(self, value: object) -> str:
         """A text that is equal for equal values, as far as they are known."""

@@ -189,6 +189,9 @@ def extend(
 ) -> None:
     """Add to a list, which may outlive the turn."""
     items.grown = items.grown or adds_in_part(m, items)
+    m.history.written += 1
+    if not items.grown:
+        m.history.extended.append(id(items))
     for value in values:
         items.add(value)
         if isinstance(value, Tensor) and value.graph and m.predates_turn(items.turns):
@@ -233,6 +236,7 @@ def bind(m: Interpreter, name: str, value: Any, scope: Scope, *, afresh: bool = 
     elif isinstance(value, Thing) and not value.name and name not in ("self", "cls"):
         value.name = name
     holder = scope.outer.get(name, scope)
+    m.history.written += holder is not scope
     holder.variables[name] = value
     if afresh:
         holder.assigned_at[name] = m.turns_begun

@@ -283,6 +283,21 @@ def inside(value: Any, parts: Callable[[Any], Iterable[Value]], depth: int) -> I
             waiting += [(part, left - 1) for part in reversed([*parts(each)])]
 
 
+MOST_TENSORS = 8
+"""Tensors that an unknown value keeps of what its parts were computed from."""
+
+
+def tensors_behind(parts: Iterable[Value]) -> list[Tensor]:
+    """The tensors with a graph that unknown parts were computed from: a graph goes through however
+    many operations that are not known."""
+    found: dict[int, Tensor] = {}
+    for part in parts:
+        for each in part.of if isinstance(part, Unknown) and not part.number else ():
+            if isinstance(each, Tensor) and each.graph is not False and len(found) < MOST_TENSORS:
+                found[id(each)] = each
+    return list(found.values())
+
+
 def things_in(value: Value | None, depth: int = 4) -> list[Thing]:
     """The things that a value is or contains, through containers and objects of the user's."""
     if isinstance(value, Thing):

@@ -1,0 +1,76 @@
+"""Parameters of the user's functions: each gets its argument, its default, or a guess."""
+
+from __future__ import annotations
+
+import ast
+
+from trueloop.doctor.static.interpreter.inference import parameter
+from trueloop.doctor.static.interpreter.interpreter import Interpreter
+from trueloop.doctor.static.interpreter.values import (
+    Constant,
+    DictValue,
+    Function,
+    Scope,
+    Sequence,
+    Value,
+)
+
+
+def bind_parameters(
+    m: Interpreter,
+    function: Function,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    scope: Scope,
+    rest: list[Value] | None,
+) -> None:
+    """Give parameters their arguments; what was not given and has no default is guessed."""
+    beginning, m.beginning = m.beginning, False
+    spec = function.node.args
+    names = [arg.arg for arg in (*spec.posonlyargs, *spec.args)]
+    m.spend((len(names) + len(spec.kwonlyargs) + len(args)) >> 3, function.node)
+    annotations = {arg.arg: arg.annotation for arg in (*spec.args, *spec.kwonlyargs)}
+    given = dict(zip(names, args, strict=False))
+    left = dict(kwargs)
+    for name in (*names, *(arg.arg for arg in spec.kwonlyargs)):
+        if name in left:
+            given[name] = left.pop(name)
+    defaults = dict(
+        zip(names[len(names) - len(function.defaults) :], function.defaults, strict=False)
+    )
+    defaults.update(function.keyword_defaults)
+    for name in (*names, *(arg.arg for arg in spec.kwonlyargs)):
+        if name in given:
+            m.bind(name, given[name], scope)
+        elif name in defaults and beginning:
+            default = defaults[name]
+            scope.variables[name] = _option(m, name, default, annotations.get(name), function)
+            scope.assigned_at[name] = m.turns_begun
+        elif name in defaults and rest is None:
+            m.bind(name, defaults[name], scope)
+        else:
+            scope.variables[name] = parameter(m, name, annotations.get(name), function)
+            scope.assigned_at[name] = m.turns_begun
+    if spec.vararg is not None:
+        extra = list(args[len(names) :])
+        scope.variables[spec.vararg.arg] = Sequence(
+            "tuple", [*extra, *(rest or [])], rest is not None, turns=m.turns_begun
+        )
+    if spec.kwarg is not None:
+        scope.variables[spec.kwarg.arg] = DictValue(
+            left, rest is not None, list(rest or []), m.turns_begun
+        )
+
+
+def _option(
+    m: Interpreter, name: str, default: Value, annotation: ast.expr | None, function: Function
+) -> Value:
+    """A parameter with a default, of a function that nobody is seen to call: given, or not.
+
+    A text keeps its default (it names one of several ways); a number may be any.
+    """
+    if not isinstance(default, Constant) or isinstance(default.value, (str, bytes)):
+        return default
+    if default.value is None and not m.policy.optional:
+        return default
+    return parameter(m, name, annotation, function)
