@@ -238,7 +238,7 @@ class _Count:
     def _copy(self, root: nn.Module) -> nn.Module:
         """A module with its state, in tensors without data; nothing of the program's is changed."""
         root = alone(root, self._imitate)
-        for tensor in (*root.parameters(), *root.buffers()):
+        for tensor in (*inspection.weights(root), *root.buffers()):
             self._imitate(tensor)
         made = copy.deepcopy(root, self.memo)
         self.root = self.root or made
@@ -274,7 +274,7 @@ class _Count:
     ) -> None:
         device, dtype = call.autocast or ("cpu", torch.bfloat16)
         if half and module is not None:
-            device = next(module.parameters()).device.type
+            device = next(inspection.weights(module)).device.type
             dtype = torch.bfloat16
         on = call.autocast is not None or (half and module is not None)
         registration = nn.modules.module

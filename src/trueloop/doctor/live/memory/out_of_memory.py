@@ -103,7 +103,7 @@ class OutOfMemory:
         self.batch = 0
         self._note_calls()
         models = self._models()
-        on_cuda = any(p.device.type == "cuda" for each in models for p in each.parameters())
+        on_cuda = any(p.device.type == "cuda" for each in models for p in inspection.weights(each))
         self.device = "cuda" if on_cuda and "Default" not in self.error else "cpu"
         self.limit, self.limited_by, self.used = _limit(self.device)
         self._count(models)
@@ -131,7 +131,7 @@ class OutOfMemory:
         return list(found)
 
     def _count(self, models: list[nn.Module]) -> None:
-        parameters = {id(p): p for each in models for p in each.parameters()}
+        parameters = {id(p): p for each in models for p in inspection.weights(each)}
         self.optimizers = self.watcher.things.live_optimizers()
         for optimizer in self.optimizers:
             parameters.update({id(p): p for p in inspection.parameters_of(optimizer)})

@@ -283,7 +283,7 @@ class NonFiniteMonitor:
         cheaply."""
         known = self._sentinels.get(module)
         if known is None:
-            parameters = module.parameters() if isinstance(module, nn.Module) else ()
+            parameters = inspection.weights(module) if isinstance(module, nn.Module) else ()
             plain = (p for p in parameters if type(p) is nn.Parameter)
             first = next((p for p in plain if p.requires_grad and p.dim() == 1), None)
             known = _nothing
@@ -311,7 +311,7 @@ class NonFiniteMonitor:
         tensors = (
             [each for _, each in _gradients(alive)]
             if gradients
-            else [p for module in alive for p in module.parameters() if inspection.is_tensor(p)]
+            else [p for each in alive for p in inspection.weights(each) if inspection.is_tensor(p)]
         )
         return any(kind_of_bad(parameter_stats.local(each)) for each in tensors)
 
@@ -374,7 +374,7 @@ def _nothing() -> None:
 
 
 def _learns(function: Any) -> bool:
-    return isinstance(function, nn.Module) and next(function.parameters(), None) is not None
+    return isinstance(function, nn.Module) and next(inspection.weights(function), None) is not None
 
 
 def _gradients(modules: list[Any]) -> list[tuple[str, Any]]:

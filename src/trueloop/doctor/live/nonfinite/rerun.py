@@ -16,7 +16,7 @@ from torch import nn
 
 from trueloop.doctor.live.nonfinite import recent_calls
 from trueloop.doctor.live.nonfinite.operation_trace import OperationTrace
-from trueloop.doctor.live.objects import autograd_graph
+from trueloop.doctor.live.objects import autograd_graph, inspection
 
 if TYPE_CHECKING:
     from trueloop.doctor.live.hub import Args, Kwargs
@@ -133,7 +133,7 @@ class Rerun:
 
     def _copy(self, module: nn.Module) -> nn.Module:
         module = alone(module, self._remember)
-        for each in (*module.parameters(), *module.buffers()):
+        for each in (*inspection.weights(module), *module.buffers()):
             if hasattr(each, "to_local"):
                 raise CannotRerunError("its parameters are spread over processes")
         made = copy.deepcopy(module, self._memo)

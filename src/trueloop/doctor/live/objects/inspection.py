@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import builtins
 import dis
+from collections.abc import Iterator
 from itertools import islice
 from types import FunctionType, MemberDescriptorType
 from typing import TYPE_CHECKING, Any, SupportsFloat, TypeGuard, TypeVar, overload
@@ -124,6 +125,12 @@ def parameters_of(optimizer: Optimizer) -> list[Any]:
             (gradient := each.grad) is None or type(gradient) is torch.Tensor or is_tensor(gradient)
         )
     ]
+
+
+def weights(module: nn.Module) -> Iterator[nn.Parameter]:
+    """The parameters that are registered in a module, whatever its class makes of `parameters()`:
+    a list, or a method that needs arguments."""
+    return nn.Module.parameters(module)
 
 
 def is_lazy(parameter: object) -> bool:

@@ -383,8 +383,9 @@ def _is_sharded(kind: type) -> bool:
 def _divides_data(module: nn.Module) -> bool:
     """A sharded module is one of as many replicas as there are ranks: no axis of its mesh is one of
     tensor or pipeline parallelism, along which ranks see the same data."""
-    meshes = [each.device_mesh for each in module.parameters() if hasattr(each, "device_mesh")]
-    placed = [each.placements for each in module.parameters() if hasattr(each, "placements")]
+    weights = list(inspection.weights(module))
+    meshes = [each.device_mesh for each in weights if hasattr(each, "device_mesh")]
+    placed = [each.placements for each in weights if hasattr(each, "placements")]
     world = torch.distributed.get_world_size()
     return (
         bool(meshes)
@@ -413,7 +414,7 @@ def _parts(root: nn.Module, wanted: Iterable[int]) -> list[nn.Module]:
     identities = set(wanted)
 
     def search(module: nn.Module) -> list[nn.Module]:
-        below = [p for p in module.parameters() if p.requires_grad or id(p) in identities]
+        below = [p for p in inspection.weights(module) if p.requires_grad or id(p) in identities]
         if not below or not any(id(p) in identities for p in below):
             return []
         own = any(id(p) in identities for p in module._parameters.values() if p is not None)

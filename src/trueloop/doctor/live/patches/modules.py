@@ -13,7 +13,7 @@ from torch.compiler import is_compiling
 from torch.nn.modules import module as registration
 
 from trueloop.doctor.live.frames import source_map
-from trueloop.doctor.live.objects import autograd_graph
+from trueloop.doctor.live.objects import autograd_graph, inspection
 from trueloop.doctor.live.objects.registry import ObjectRegistry
 from trueloop.doctor.model.events import ModelForward, ModeSet, ZeroGrad
 from trueloop.doctor.model.findings import Location
@@ -136,7 +136,7 @@ def _forward(
         autograd_graph.tensor_of(each, things) for each in autograd_graph.tensors_in(given)
     )
     outputs = list(autograd_graph.tensors_in(output))
-    trained = any(p.requires_grad for p in module.parameters())
+    trained = any(p.requires_grad for p in inspection.weights(module))
 
     def late(place: Location, serial: int) -> dict[str, Any]:
         spelled, callee = source_map.callee_of(place)
@@ -186,7 +186,7 @@ def _output(
 def _counts(module: nn.Module) -> bool:
     """It has something to learn, or behaves differently in training and evaluation: no mere loss
     function or activation."""
-    if next(module.parameters(), None) is not None:
+    if next(inspection.weights(module), None) is not None:
         return True
     return any(type(each).__name__ in MODE_DEPENDENT_LAYERS for each in module.modules())
 

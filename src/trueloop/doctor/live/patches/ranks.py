@@ -14,6 +14,7 @@ from torch import nn
 from torch.compiler import is_compiling
 
 from trueloop.doctor.live.frames import source_map
+from trueloop.doctor.live.objects import inspection
 from trueloop.doctor.live.patches.import_hook import ImportHook
 from trueloop.doctor.live.processes import rank_identity
 from trueloop.doctor.model.events import Made, Moved, Used
@@ -98,7 +99,7 @@ def _move(
 
 
 def _whereabouts(module: nn.Module) -> tuple[Any, Any] | None:
-    first = next(module.parameters(), None)
+    first = next(inspection.weights(module), None)
     return None if first is None else (first.device, first.dtype)
 
 

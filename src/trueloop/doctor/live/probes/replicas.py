@@ -213,7 +213,7 @@ class Replicas(Probe):
 
     def _are_kept(self, held: list[Any]) -> bool:
         """Something else keeps them alike, or in parts."""
-        kept = {id(p) for module, _ in self._wrappers.items() for p in module.parameters()}
+        kept = {id(p) for module, _ in self._wrappers.items() for p in inspection.weights(module)}
         return any(id(p) in kept or not p.numel() or hasattr(p, "to_local") for p in held)
 
     def _look(

@@ -98,7 +98,7 @@ class UntrackedParameters(Probe):
         things = self.watcher.things
         if things.parents.get(module) and things.root_of(module) is not module:
             return
-        if not any(p.requires_grad for p in module.parameters()):
+        if not any(p.requires_grad for p in inspection.weights(module)):
             return
         for holder in reversed(outer):
             found = _plain_holder(holder, module)
@@ -256,7 +256,7 @@ class UntrackedParameters(Probe):
         if any(getattr(kind, name) is not getattr(torch.nn.Module, name) for name in _OWN):
             return None
         place = class_source.attribute_set(kind, found.attribute)
-        registered = self.watcher.registrations.parameters.get(next(root.parameters()))
+        registered = self.watcher.registrations.parameters.get(next(inspection.weights(root)))
         inside = class_source.code_of(kind)
         if (
             place is None
@@ -292,7 +292,8 @@ class UntrackedParameters(Probe):
         if self.frozen.get(parameter) is not None:
             return True
         registered = self.watcher.registrations.parameters
-        frozen = (each for each in root.parameters() if not each.requires_grad and each.dim() > 1)
+        weights = inspection.weights(root)
+        frozen = (each for each in weights if not each.requires_grad and each.dim() > 1)
         known = (registered.get(each) for each in frozen)
         return any(each is not None and each.trainable for each in known)
 

@@ -188,7 +188,7 @@ def _tell_products(clock: StepTimer, speed: Speed, updates: TimedUpdates) -> Non
             id(p): p for part in module.modules() if isinstance(part, _PRODUCTS)
             for p in part.parameters() if p.dim() == 2 and p.dtype == torch.float32 and p.is_cuda
         }  # fmt: skip
-        whole = sum(each.numel() for each in module.parameters())
+        whole = sum(each.numel() for each in nn.Module.parameters(module))
         measured = MatrixProducts(
             updates=updates, model=clock.watcher.things.model(module),
             part=sum(each.numel() for each in found.values()) / max(1, whole),

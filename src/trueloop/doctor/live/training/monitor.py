@@ -367,7 +367,7 @@ class TrainingMonitor(Probe):
         self._judged = None
         source = next(iter(given.values()), None)
         inside = self.watcher.track().inside
-        if inside and next(inside[0].parameters(), None) is not None:
+        if inside and next(kinds.weights(inside[0]), None) is not None:
             self._lost_inside = True
             self._judged = (self.watcher.things.model(inside[0]), event)
             return
