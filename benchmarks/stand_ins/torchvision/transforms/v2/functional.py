@@ -1,0 +1,3 @@
+"""The same functions."""
+
+from torchvision.transforms.functional import *  # noqa: F403
