@@ -17,8 +17,8 @@ _TIME = re.compile(
     r"|(?:\d+(?:\.\d+)?\s?(?:it/s|s/it|seconds|secs?|ms|s|h|m)(?![A-Za-z]))+"
 )
 """Times, speeds, and addresses of objects."""
-_SECONDS = re.compile(r"\d{10}")
-"""Since 1970, in the name of a file."""
+_CLOCK = re.compile(r"\d{10}|\d{8}_\d{6}")
+"""Seconds since 1970, or date and time, in the name of a file."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def files_in(folder: Path) -> dict[str, str]:
     found = {}
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.suffix != ".pyc" and "tfevents" not in path.name:
-            found[_SECONDS.sub("<time>", str(path.relative_to(folder)))] = _digest(path)
+            found[_CLOCK.sub("<time>", str(path.relative_to(folder)))] = _digest(path)
     return found
 
 

@@ -22,7 +22,7 @@ from trueloop.doctor.live.nonfinite.rerun import (
     drop_hooks,
     untouched,
 )
-from trueloop.doctor.live.objects import autograd_graph, inspection
+from trueloop.doctor.live.objects import autograd_graph, hook_numbers, inspection
 
 if TYPE_CHECKING:
     from trueloop.doctor.live.hub import Args, Kwargs
@@ -278,10 +278,11 @@ class _Count:
             dtype = torch.bfloat16
         on = call.autocast is not None or (half and module is not None)
         registration = nn.modules.module
-        hooks = (
-            registration.register_module_forward_pre_hook(self._enter),
-            registration.register_module_forward_hook(self._leave, always_call=True),
-        )
+        with hook_numbers.of_the_watcher():
+            hooks = (
+                registration.register_module_forward_pre_hook(self._enter),
+                registration.register_module_forward_hook(self._leave, always_call=True),
+            )
         try:
             with (
                 torch.autocast(device, dtype, enabled=on),

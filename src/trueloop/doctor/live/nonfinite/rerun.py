@@ -16,7 +16,7 @@ from torch import nn
 
 from trueloop.doctor.live.nonfinite import recent_calls
 from trueloop.doctor.live.nonfinite.operation_trace import OperationTrace
-from trueloop.doctor.live.objects import autograd_graph, inspection
+from trueloop.doctor.live.objects import autograd_graph, hook_numbers, inspection
 
 if TYPE_CHECKING:
     from trueloop.doctor.live.hub import Args, Kwargs
@@ -249,5 +249,6 @@ def _follow(root: nn.Module, tape: OperationTrace) -> None:
             if tape.inside:
                 tape.inside.pop()
 
-        module.register_forward_pre_hook(enter, prepend=True)
-        module.register_forward_hook(leave, always_call=True)
+        with hook_numbers.of_the_watcher():
+            module.register_forward_pre_hook(enter, prepend=True)
+            module.register_forward_hook(leave, always_call=True)

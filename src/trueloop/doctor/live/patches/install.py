@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trueloop.doctor.live.objects import hook_numbers
 from trueloop.doctor.live.patches import (
     activation_checkpointing,
     backward,
@@ -32,5 +33,6 @@ def install(recorder: Recorder, patches: Patches) -> None:
         modules, optimizers, backward, schedules, loaders, losses, dropout, random_state,
         state_files, ranks, activation_checkpointing, compiled_steps,
     )  # fmt: skip
-    for part in parts:
-        part.install(recorder, patches)
+    with hook_numbers.of_the_watcher():
+        for part in parts:
+            part.install(recorder, patches)
