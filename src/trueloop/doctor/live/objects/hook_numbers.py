@@ -13,7 +13,7 @@ _next = _LOWEST
 
 @contextmanager
 def of_the_watcher() -> Iterator[None]:
-    """Hooks that are registered inside take numbers apart: torch counts all hooks of a
+    """Hooks that are registered inside take other numbers: torch counts all hooks of a
     process, and a module that is pickled with its hooks (`weight_norm`) contains their numbers."""
     global _next
     program, RemovableHandle.next_id = RemovableHandle.next_id, _next
