@@ -49,6 +49,7 @@ UNSEEN = frozenset(
         "TL704-bad_own_batch_sampler",  # a class of the user's: what its order depends on
         "TL704-bad_own_sampler_of_a_function",
         "TL712-bad_manual_updates",
+        "TL805-bad_detached_dictionary",  # a tensor of its own over the same memory
         "TL801-bad_counter_of_a_trainer",  # a plain number: which of them goes on is not seen
         "TL801-bad_counter_of_updates",
     }

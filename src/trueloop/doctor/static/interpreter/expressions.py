@@ -32,6 +32,7 @@ from trueloop.doctor.static.interpreter.values import (
     Value,
 )
 from trueloop.doctor.static.stubs.batch_means import notice_division
+from trueloop.doctor.static.stubs.checkpoints import state_of_comprehension
 from trueloop.doctor.static.stubs.tensors import combine, derive
 
 _SIGNS = {
@@ -375,7 +376,8 @@ def _comprehension(
 
     go(0)
     if isinstance(node, ast.DictComp):
-        return _table_of(m, found, complete)
+        state = state_of_comprehension(m, node, inner) if found else None
+        return _table_of(m, found, complete) if state is None else state
     kind = {ast.ListComp: "list", ast.SetComp: "set"}.get(type(node), "generator")
     return Sequence(kind, found, not complete, m.place(node), m.turns_begun)
 

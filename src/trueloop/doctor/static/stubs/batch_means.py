@@ -20,16 +20,16 @@ def notice_division(m: Interpreter, left: object, right: object, node: ast.AST) 
         return
     if _counts_samples(m, right, left, node):
         return
-    loaders: set[Loader] = set()
+    loaders: list[Loader] = []
     values = _summed(left, node)
     if values is not None:
         summed = all(_sums_means(m, node, each, loaders) for each in values.values)
     else:
         summed = _sums_means(m, node, left, loaders)
-    if not summed or len(loaders) != 1:
+    if not summed or len(set(loaders)) != 1:
         return
-    loader = loaders.pop()
-    if _counts_batches(m, right, loader, left):
+    loader = loaders[0]
+    if _counts_batches(m, right, loader, left) or _counted(m, right, loaders):
         m.emit(Used, node, what="mean of batch means", subject=loader)
 
 
@@ -38,12 +38,12 @@ def _counts_samples(m: Interpreter, value: object, total: Value, node: ast.AST) 
     were added up; the rules are informed."""
     if not isinstance(value, (Unknown, Constant)):
         return False
-    loaders: set[Loader] = set()
+    loaders: list[Loader] = []
     held = _summed(total, node)
     parts = [total] if held is None else held.values
     if not all(_sums_means(m, node, each, loaders, trains=True) for each in parts):
         return False
-    loader = next(iter(loaders)) if len(loaders) == 1 else None
+    loader = loaders[0] if len(set(loaders)) == 1 else None
     if loader is None or not _is_size(m, value, loader):
         return False
     m.emit(MeansOverSamples, node, loader=loader)
@@ -59,6 +59,25 @@ def _is_size(m: Interpreter, value: Unknown | Constant, loader: Loader) -> bool:
         size = loader.dataset.size if loader.dataset is not None else None
         return isinstance(size, int) and value.value == size and size != loader.length
     return value.key == f"len({m.key(dataset)})"
+
+
+def _counted(m: Interpreter, value: object, loaders: list[Loader]) -> bool:
+    """It was counted while the loop ran, once for each term: `i + 1` after the loop, a counter."""
+    if not isinstance(value, Constant) or not value.loop_variant:
+        return False
+    inside = any(turn.loop.loader is loaders[0] for turn in m.turns)
+    return not inside and type(value.value) is int and value.value == len(loaders) > 1
+
+
+def notice_mean(m: Interpreter, tensor: Tensor, node: ast.AST) -> None:
+    """`torch.stack(losses).mean()`, `torch.tensor(losses).mean()`."""
+    terms = tensor.terms if tensor.terms is not None else next(iter(tensor.made_from), None)
+    if not isinstance(terms, Sequence) or not terms.values:
+        return
+    loaders: list[Loader] = []
+    means = all(_sums_means(m, node, each, loaders) for each in terms.values)
+    if means and len(set(loaders)) == 1:
+        m.emit(Used, node, what="mean of batch means", subject=loaders[0])
 
 
 def _summed(total: Value, node: ast.AST) -> Sequence | None:
@@ -93,7 +112,7 @@ def _sums_means(
     m: Interpreter,
     node: ast.AST,
     value: Value,
-    loaders: set[Loader],
+    loaders: list[Loader],
     depth: int = _DEPTH,
     *,
     trains: bool = False,
@@ -129,7 +148,7 @@ def _is_sum(m: Interpreter, value: Unknown) -> bool:
     return value.key in (f"({a} + {b})", f"({b} + {a})")
 
 
-def _is_mean(tensor: Tensor, loaders: set[Loader], trains: bool) -> bool:
+def _is_mean(tensor: Tensor, loaders: list[Loader], trains: bool) -> bool:
     """One number, the mean over a batch; that no gradient is wanted for, unless one may be."""
     mean = tensor.reduced == "mean" and tensor.divided is False
     mean = mean and (trains or tensor.graph is False)
@@ -137,7 +156,7 @@ def _is_mean(tensor: Tensor, loaders: set[Loader], trains: bool) -> bool:
         return False
     if tensor.is_loss and any(criterion.reduction != "mean" for criterion in tensor.criteria):
         return False
-    loaders.add(tensor.loader)
+    loaders.append(tensor.loader)
     return True
 
 
@@ -146,8 +165,8 @@ def _mean(call: LibraryCall) -> Value:
     """The mean of a list of numbers."""
     values = call.arg(0)
     if isinstance(values, Sequence) and values.values and not values.open:
-        loaders: set[Loader] = set()
+        loaders: list[Loader] = []
         means = all(_sums_means(call.machine, call.node, each, loaders) for each in values.values)
-        if means and len(loaders) == 1:
+        if means and len(set(loaders)) == 1:
             call.emit(Used, what="mean of batch means", subject=loaders.pop())
     return call.unknown(*call.args)

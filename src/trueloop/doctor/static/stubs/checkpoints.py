@@ -28,6 +28,7 @@ from trueloop.doctor.static.interpreter.values import (
     Instance,
     LibraryMethod,
     OpaqueObject,
+    Scope,
     Sequence,
     Unknown,
     Value,
@@ -317,6 +318,7 @@ def _strict(call: LibraryCall) -> bool | None:
 def _state_entries(call: LibraryCall) -> Value:
     key = Unknown(f"key of a state dict <{call.machine.number(call.receiver)}>", loop_variant=True)
     value = Tensor(graph=False, made=call.place)
+    value.attributes["<state>"] = call.receiver
     pairs: dict[str, Value] = {
         "items": Sequence("tuple", [key, value]),
         "keys": key,
@@ -384,6 +386,34 @@ def duplicate(call: LibraryCall, value: Value, memo: dict[int, Value], deep: boo
         made.parents = []
         call.emit(Made, thing=made)
     return made
+
+
+_SAME = frozenset({"cpu", "cuda", "to", "clone", "detach", "half", "float", "contiguous"})
+
+
+def state_of_comprehension(m: Interpreter, node: ast.DictComp, scope: Scope) -> StateDict | None:
+    """`{k: v.cpu() for k, v in model.state_dict().items()}`: the same state, with the tensors
+    themselves or with copies; None for any other dictionary."""
+    value, copied = node.value, False
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        if value.func.attr not in _SAME:
+            return None
+        copied |= value.func.attr != "detach"
+        value = value.func.value
+    if isinstance(value, ast.Attribute) and value.attr == "data":
+        value = value.value
+    target = node.generators[0].target
+    if not isinstance(value, ast.Name) or not isinstance(target, ast.Tuple):
+        return None
+    key, tensor = target.elts[0], m.evaluate(value, scope)
+    state = tensor.attributes.get("<state>") if isinstance(tensor, Tensor) else None
+    if not isinstance(state, StateDict) or len(node.generators) > 1:
+        return None
+    same = isinstance(key, ast.Name) and written(node.key) == key.id
+    if copied or not same or node.generators[0].ifs:
+        state = _detached(state) if copied else copy.copy(state)
+        state.edited |= not same or bool(node.generators[0].ifs)
+    return state
 
 
 def _detached(state: StateDict) -> StateDict:

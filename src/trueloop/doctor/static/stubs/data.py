@@ -15,6 +15,7 @@ from trueloop.doctor.static.interpreter.syntax import once, written
 from trueloop.doctor.static.interpreter.values import (
     NONE,
     Class,
+    CombinedIterable,
     Constant,
     Function,
     Instance,
@@ -101,9 +102,21 @@ def _subset(call: LibraryCall) -> Value:
     parent, indices = as_dataset(call.arg(0, "dataset")), call.arg(1, "indices")
     found = Dataset(kind=call.name, parent=parent, **_common(call))
     found.split_at = call.place
-    if isinstance(indices, Sequence) and not indices.open:
-        found.size = len(indices.values)
+    found.size = _count(indices)
     return _made(call, found)
+
+
+def _count(indices: Value | None) -> int | None:
+    """How many there are, where constants decide it: of a list, a range or a tensor."""
+    if isinstance(indices, Sequence) and not indices.open:
+        return len(indices.values)
+    if isinstance(indices, CombinedIterable) and indices.kind == "range":
+        ends = [constant(each) for each in indices.sources]
+        if all(isinstance(each, int) for each in ends) and ends[2]:
+            return len(range(*ends))
+    if isinstance(indices, Tensor) and indices.shape and isinstance(indices.shape[0], int):
+        return indices.shape[0]
+    return None
 
 
 @calls("torch.utils.data.random_split")
@@ -135,12 +148,21 @@ def _chained(call: LibraryCall) -> Value:
     if isinstance(parts, Sequence):
         chained = [each for each in map(as_dataset, parts.values) if each is not None]
         found.chained = chained
+        found.size = _total(chained) if len(chained) == len(parts.values) else None
+        found.size = None if parts.open else found.size
     return _made(call, found)
+
+
+def _total(parts: list[Dataset]) -> int | None:
+    sizes = [each.size for each in parts if isinstance(each.size, int)]
+    return sum(sizes) if len(sizes) == len(parts) else None
 
 
 @methods(Dataset, "__add__")
 def _added(call: LibraryCall) -> Value:
-    return Dataset(kind="torch.utils.data.ConcatDataset", chained=[call.receiver])
+    parts = [each for each in (call.receiver, as_dataset(call.arg(0))) if each is not None]
+    size = _total(parts) if len(parts) == 2 else None
+    return Dataset(kind="torch.utils.data.ConcatDataset", chained=[call.receiver], size=size)
 
 
 # ------------------------------------------------------------------------------- samplers

@@ -18,6 +18,7 @@ from trueloop.doctor.static.interpreter.values import (
     constant,
 )
 from trueloop.doctor.static.stubs import constant_gradients
+from trueloop.doctor.static.stubs.batch_means import notice_mean
 from trueloop.doctor.static.stubs.manual_updates import cleared, notice, owner_of
 from trueloop.doctor.static.stubs.tensors import add_up, as_tensor, derive, flagged, tensors_in
 
@@ -173,6 +174,8 @@ def _reduce(call: LibraryCall) -> Value:
     made = derive(call.machine, call.node, call.receiver, keeps_loss=True)
     if not call.args and "dim" not in call.kwargs:
         made.reduced = call.name
+        if call.name == "mean":
+            notice_mean(call.machine, call.receiver, call.node)
     return made
 
 
@@ -322,6 +325,8 @@ def _torch(call: LibraryCall) -> Value:
     )
     if name in ("mean", "sum") and len(call.args) == 1 and "dim" not in call.kwargs:
         made.reduced = name
+        if name == "mean" and isinstance(first, Tensor):
+            notice_mean(call.machine, first, call.node)
     if made.gradient is not None:
         constant_gradients.forget_unknown(call, made)
     if name.endswith("_like"):

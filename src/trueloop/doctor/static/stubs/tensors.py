@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from trueloop.doctor.model.events import FlagsSet, GradEdited, GradRead, ManualUpdate
-from trueloop.doctor.model.things import Model, Tensor
+from trueloop.doctor.model.things import Model, Size, Tensor
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.values import (
     Constant,
@@ -213,8 +213,22 @@ def element(m: Interpreter, value: Tensor, index: object, node: ast.AST) -> Tens
             made.role = "target" if any(word in key.lower() for word in _TARGETS) else "input"
         elif isinstance(key, int):
             made.role = "input" if key == 0 else "target"
+    else:
+        made.shape = _rows(value.shape, index)
     made.grad_of, made.data_of = value.grad_of, value.data_of
     return made
+
+
+def _rows(shape: tuple[Size, ...] | None, index: object) -> tuple[Size, ...] | None:
+    """The shape of some rows: `x[:800]`, `x[permutation[:800]]`; None where it is not known."""
+    if not shape:
+        return None
+    if isinstance(index, Tensor) and index.dtype != "bool" and index.shape and len(index.shape) == 1:
+        return (index.shape[0], *shape[1:])
+    rows = constant(index)
+    if not isinstance(rows, slice) or not isinstance(shape[0], int):
+        return None
+    return (len(range(*rows.indices(shape[0]))), *shape[1:])
 
 
 def attribute_of(m: Interpreter, value: Tensor, name: str, node: ast.AST) -> Value:
