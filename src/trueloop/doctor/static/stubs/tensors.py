@@ -223,8 +223,8 @@ def _rows(shape: tuple[Size, ...] | None, index: object) -> tuple[Size, ...] | N
     """The shape of some rows: `x[:800]`, `x[permutation[:800]]`; None where it is not known."""
     if not shape:
         return None
-    if isinstance(index, Tensor) and index.dtype != "bool" and index.shape and len(index.shape) == 1:
-        return (index.shape[0], *shape[1:])
+    if isinstance(index, Tensor) and index.dtype != "bool" and len(index.shape or ()) == 1:
+        return (*(index.shape or ()), *shape[1:])
     rows = constant(index)
     if not isinstance(rows, slice) or not isinstance(shape[0], int):
         return None
