@@ -42,7 +42,7 @@ val_loss = total / len(val_loader.dataset)
 In a pass without gradients, batch means of one loader are added up and divided by the number of its
 batches (`len(loader)`, a count, the last index and one), or are collected in a list or a tensor
 whose mean is taken, and the sizes are known and do not divide. Not reported: training losses
-printed on the way, sums weighted by the batch size, `reduction="sum"`, `drop_last=True`, and unknown
+printed on the way, sums weighted by the batch size, `reduction="sum"`, `drop_last=True`, unknown
 sizes.
 """
 
