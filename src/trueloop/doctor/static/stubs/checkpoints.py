@@ -285,12 +285,14 @@ def _speaks_of_prefix(tree: ast.Module) -> bool:
 def _saves_parts(tree: ast.Module) -> bool:
     """The source itself writes files with a choice of a model's entries: only those that are
     trained, for one."""
-    for function in ast.walk(tree):
-        if isinstance(function, ast.FunctionDef):
-            inner = list(ast.walk(function))
-            if any(map(_chooses_entries, inner)) and any(map(_is_saving, inner)):
-                return True
-    return False
+    top = [each for each in tree.body if not isinstance(each, (ast.FunctionDef, ast.ClassDef))]
+    functions: list[list[ast.stmt]] = [
+        [node] for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)
+    ]
+    scopes = ([inner for each in body for inner in ast.walk(each)] for body in (*functions, top))
+    return any(
+        any(map(_chooses_entries, inner)) and any(map(_is_saving, inner)) for inner in scopes
+    )
 
 
 def _chooses_entries(node: ast.AST) -> bool:
