@@ -1,4 +1,5 @@
 """What the second wrapper gets is a different file."""
+
 import torch
 
 PREFIX = "module" + "."

@@ -1,4 +1,5 @@
 """Saved from one compiled model as an entry of a dict, loaded into another."""
+
 import os
 import tempfile
 

@@ -1,4 +1,5 @@
 """The file goes into a second wrapper, whose keys have the same prefix."""
+
 import torch
 
 net = torch.nn.DataParallel(torch.nn.Linear(10, 1))

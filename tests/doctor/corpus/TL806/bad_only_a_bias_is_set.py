@@ -1,4 +1,5 @@
 """Only a bias is set: the other first weights were drawn before the seed."""
+
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset

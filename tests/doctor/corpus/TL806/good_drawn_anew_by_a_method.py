@@ -1,7 +1,9 @@
 """The weights are drawn anew after the seed, by a method of the model."""
+
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
+
 
 class Net(nn.Module):
     def __init__(self):

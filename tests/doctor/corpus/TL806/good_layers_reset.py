@@ -1,7 +1,9 @@
 """`reset_parameters` of each layer, and `apply` of a function, after the seed."""
+
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
+
 
 def build():
     return nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 2))

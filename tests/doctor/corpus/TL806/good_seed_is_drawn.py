@@ -1,5 +1,7 @@
 """The seed is drawn: it is printed, so that a run can be repeated, and promises nothing before."""
+
 import random
+
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset

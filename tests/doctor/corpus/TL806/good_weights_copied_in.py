@@ -1,4 +1,5 @@
 """The weights of a first program are copied in, parameter by parameter."""
+
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset

@@ -1,5 +1,7 @@
 """The clock gives the seed; weights come from an array."""
+
 import time
+
 import numpy as np
 import torch
 from torch import nn

@@ -1,4 +1,5 @@
 """The first weights are written down: nothing random is left of them."""
+
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset

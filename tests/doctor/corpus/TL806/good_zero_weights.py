@@ -1,7 +1,9 @@
 """All weights are set to zero where the model is made (softmax regression)."""
+
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
+
 
 class Softmax(nn.Module):
     def __init__(self):

@@ -252,16 +252,21 @@ def speaks_of(path: str, beginnings: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=512)
 def saves_parts(path: str) -> bool:
-    """A function of a file writes a choice of a model's entries."""
+    """A function of a file, or its top level, writes a choice of a model's entries."""
     tree = source_of(path).tree
-    for function in ast.walk(tree) if tree is not None else ():
-        if isinstance(function, ast.FunctionDef):
-            inner = list(ast.walk(function))
-            saving = (each for each in inner if isinstance(each, ast.Call))
-            if any(map(_chooses_entries, inner)) and any(
-                ast.unparse(each.func).rpartition(".")[2] == "save" for each in saving
-            ):
-                return True
+    if tree is None:
+        return False
+    top = [each for each in tree.body if not isinstance(each, (ast.FunctionDef, ast.ClassDef))]
+    functions: list[list[ast.stmt]] = [
+        [each] for each in ast.walk(tree) if isinstance(each, ast.FunctionDef)
+    ]
+    for body in (*functions, top):
+        inner = [node for each in body for node in ast.walk(each)]
+        saving = (each for each in inner if isinstance(each, ast.Call))
+        if any(map(_chooses_entries, inner)) and any(
+            ast.unparse(each.func).rpartition(".")[2] == "save" for each in saving
+        ):
+            return True
     return False
 
 

@@ -149,7 +149,8 @@ def _forward(
             "output": made[0] if made else None,
         }
 
-    flags = frozenset((name, each) for name, each in given[1].items() if isinstance(each, bool))
+    named = {**{str(i): each for i, each in enumerate(given[0])}, **given[1]}
+    flags = frozenset((name, each) for name, each in named.items() if isinstance(each, bool))
     event = recorder.emit(
         ModelForward, frame, late, model=model, training=module.training, inputs=inputs, flags=flags
     )

@@ -180,6 +180,8 @@ def _contained(
                 return Constant((left.value in known) != negated)
         if isinstance(right, DictValue) and not right.open and is_hashable(left.value):
             return Constant((left.value in right.entries) != negated)
+        if isinstance(right, Model) and right.kind.endswith(".ModuleDict") and right.complete:
+            return Constant((left.value in right.children) != negated)
     key = f"{m.key(left)} in {m.key(right)}"
     return Unknown(f"not {key}" if negated else key, (left, right))
 

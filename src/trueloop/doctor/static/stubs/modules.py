@@ -230,7 +230,8 @@ def run_forward(call: LibraryCall, *, direct: bool, functional: bool = False) ->
 
 
 def _flags(call: LibraryCall) -> frozenset[tuple[str, bool]]:
-    values = ((name, constant(value)) for name, value in call.kwargs.items())
+    given = {**{str(i): arg for i, arg in enumerate(call.args)}, **call.kwargs}
+    values = ((name, constant(value)) for name, value in given.items())
     return frozenset((name, value) for name, value in values if isinstance(value, bool))
 
 
