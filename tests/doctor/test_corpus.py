@@ -27,6 +27,14 @@ IN_NUMBERS = frozenset(
         "TL510-bad_chunks_sorted_by_length",
         "TL510-bad_inner_loop_with_a_scaler",
         "TL510-bad_sum_over_its_own_count",
+        "TL602-bad_function_of_the_epoch",
+        "TL603-bad_step_size_of_updates",
+        "TL603-bad_warm_up_by_a_function",
+        "TL605-bad_cosine_in_a_while_loop",
+        "TL605-bad_function_of_one_epoch",
+        "TL605-bad_stops_when_it_is_good",
+        "TL801-bad_epoch_in_the_name",
+        "TL801-bad_schedule_begins_again",
     }
 )
 """Of rules that read source too: faults that only show in the numbers of a run."""

@@ -50,8 +50,6 @@ UNSEEN = frozenset(
         "TL704-bad_own_sampler_of_a_function",
         "TL712-bad_manual_updates",
         "TL805-bad_detached_dictionary",  # a tensor of its own over the same memory
-        "TL801-bad_counter_of_a_trainer",  # a plain number: which of them goes on is not seen
-        "TL801-bad_counter_of_updates",
     }
 )
 """Done by hand: the objects do not tell a limit from an average, nor what the parameters are. Live,

@@ -193,6 +193,8 @@ class Scheduler(Thing):
     """Its `last_epoch` before the first `step()` that was seen (live)."""
     calls_between_samples: int = 0
     """Calls of `step()` that came while no update was sampled (live)."""
+    sampled_calls: int = 0
+    rates: list[tuple[int, float]] = field(default_factory=list, repr=False)  # by position (live)
     own_step: bool = False
     """Its class has methods of the user's own that may set learning rates."""
 
@@ -267,10 +269,8 @@ class Loader(Thing):
     persistent: bool | None = None
     reseeds: bool | None = None
     """Its `worker_init_fn` changes the data set's generators; None where unknown."""
-    padding: frozenset[float] = frozenset()
-    """The values with which its `collate_fn` fills sequences up (in source)."""
-    worker_seeds: list[Any] | None = None
-    """The generators that this function seeds; None where unknown."""
+    padding: frozenset[float] = frozenset()  # with which its `collate_fn` fills up (in source)
+    worker_seeds: list[Any] | None = None  # the generators that it seeds; None where unknown
 
 
 @dataclass(eq=False, kw_only=True)
@@ -295,7 +295,7 @@ class Checkpoint(Thing):
     edited: bool = False
     keys: Any = field(default=None, repr=False)
     counts: Any = field(default=(), repr=False)
-    """Whole numbers in it (live)."""
+    numbers: dict[str, int] = field(default_factory=dict, repr=False)  # by their keys (live)
     optimizer_restored: frozenset[str] | None = None
     """The names of the optimizers that load a state somewhere in the source."""
     saved_in_part: bool = False
@@ -414,8 +414,7 @@ class Tensor(Thing):
     """The optimizer whose `param_groups` it was taken from (in source)."""
     terms: Any = field(default=None, init=False)
     """The summands: two values, or a container of them (in source)."""
-    divided_by: Size = field(default=None, init=False)
-    """The number that a loss was divided by last (in source)."""
+    divided_by: Size = field(default=None, init=False)  # of a loss, the last time (in source)
     made_from: Sequence[Any] = field(default=(), init=False, repr=False)
     """The argument of a factory function: `torch.tensor(values)` (in source)."""
     volatile: bool = field(default=False, init=False)
@@ -472,6 +471,7 @@ class Loop:
     begins_at: int | None = None
     begin_spelled: str = ""
     """The first number of a `range`, and how it is written (live)."""
+    counters: dict[str, int] = field(default_factory=dict)  # its turns add to them (live)
     resumed_from: Any = None
     """The file whose count it resumes, or the value that it begins at (in source)."""
     exhausted: bool = False

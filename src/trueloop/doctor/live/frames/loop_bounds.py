@@ -24,8 +24,15 @@ def measure(loop: Loop, frame: FrameType | None) -> None:
     node = None if frame is None else _node_of(loop)
     if node is None or frame is None:
         return
-    loop.over = ast.unparse(node.iter)
     loop.lines = len(node.body)
+    if isinstance(node, ast.While):
+        names = FrameNames(frame)
+        try:
+            loop.counters = _counters(node, names)
+        finally:
+            names.forget()
+        return
+    loop.over = ast.unparse(node.iter)
     if not isinstance(node, ast.For):
         return
     names = FrameNames(frame)
@@ -41,12 +48,23 @@ def _is_of(code: CodeType, loop: Loop) -> bool:
     return code.co_filename == loop.place.path and name == loop.place.function
 
 
-def _node_of(loop: Loop) -> ast.For | ast.AsyncFor | None:
+def _node_of(loop: Loop) -> ast.For | ast.AsyncFor | ast.While | None:
     for node in source_map.source_of(loop.place.path).statements_at(loop.place.line):
         at = getattr(node, "col_offset", -1) + 1
-        if isinstance(node, (ast.For, ast.AsyncFor)) and at == loop.place.column:
+        if isinstance(node, (ast.For, ast.AsyncFor, ast.While)) and at == loop.place.column:
             return node
     return None
+
+
+def _counters(node: ast.While, names: FrameNames) -> dict[str, int]:
+    """The numbers that each turn adds to: `iteration += 1`."""
+    found = dict[str, int]()
+    for each in ast.walk(node):
+        if isinstance(each, ast.AugAssign) and isinstance(each.op, ast.Add):
+            value = value_of(each.target, names.named)
+            if type(value) is int:
+                found[ast.unparse(each.target)] = value
+    return found
 
 
 def _note(loop: Loop, iterable: ast.expr, names: FrameNames) -> None:
@@ -59,6 +77,11 @@ def _note(loop: Loop, iterable: ast.expr, names: FrameNames) -> None:
             if len(given) > 1 and not isinstance(iterable.args[0], ast.Constant):
                 loop.begins_at = given[0]
                 loop.begin_spelled = ast.unparse(iterable.args[0])
+        return
+    if isinstance(iterable, ast.Call) and _name(iterable) == "count" and len(iterable.args) == 1:
+        begin = value_of(iterable.args[0], names.named)
+        if type(begin) is int and not isinstance(iterable.args[0], ast.Constant):
+            loop.begins_at, loop.begin_spelled = begin, ast.unparse(iterable.args[0])
         return
     if isinstance(iterable, (ast.List, ast.Tuple)):
         if not any(isinstance(each, ast.Starred) for each in iterable.elts):

@@ -84,7 +84,8 @@ class StateDictFacts:
     def loaded(self, value: object, file: str, made: Location) -> Checkpoint:
         """The result of `torch.load`."""
         root = Checkpoint(file=file, made=made, known=True, keys=_keys(value))
-        root.counts = _counts(value)
+        root.counts = _counts(value) | _counts_of_name(file)
+        root.numbers = _numbers(value)
         for each in _dicts(value):
             inner = root
             if each is not value:
@@ -96,14 +97,17 @@ class StateDictFacts:
 
     def resumes(self, loop: Loop) -> None:
         """Note the file whose count a loop resumes."""
-        start, name = loop.begins_at, loop.begin_spelled
-        if not isinstance(start, int) or start < 1:
-            return
+        start, path = loop.begins_at, loop.place.path
         for file in self._files:
-            counts = file.counts
-            if (start in counts or start - 1 in counts) and source_map.is_computed(
-                loop.place.path, name
-            ):
+            found = [
+                name
+                for name, count in loop.counters.items()
+                if count > 0
+                and (count in file.counts or file.numbers.get(name.rpartition(".")[2]) == count)
+            ]
+            if start is not None and start > 0 and {start, start - 1} & file.counts:
+                found.append(loop.begin_spelled)
+            if any(source_map.is_computed(path, name) for name in found):
                 loop.resumed_from = file
 
 
@@ -153,9 +157,20 @@ def _dicts(value: object, depth: int = 3) -> Iterator[dict[Any, Any]]:
 
 def _counts(value: object) -> frozenset[int]:
     """The numbers of a file that say how far the run had come."""
-    return frozenset(
-        number
+    return frozenset(count for key, count in _numbers(value).items() if _COUNTS.search(key))
+
+
+def _numbers(value: object) -> dict[str, int]:
+    """The whole numbers of a file by their keys."""
+    return {
+        key: number
         for each in _dicts(value, 1)
         for key, number in inspection.items(each)
-        if type(number) is int and type(key) is str and _COUNTS.search(key)
-    )
+        if type(number) is int and type(key) is str
+    }
+
+
+def _counts_of_name(file: str) -> frozenset[int]:
+    """The numbers in a file's name that says how far the run had come: `epoch_12.pt`."""
+    name = os.path.basename(file)
+    return frozenset(map(int, re.findall(r"\d+", name)) if _COUNTS.search(name) else ())

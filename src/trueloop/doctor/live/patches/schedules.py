@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from trueloop.doctor.live.recorder import Recorder
 
 _FIRST = 8
+_RATES = 400
+"""Learning rates that are kept of one schedule."""
 _TORCHS = vars(lr_scheduler)
 
 
@@ -131,7 +133,7 @@ def _step(recorder: Recorder, original: Method[LRScheduler, P, R]) -> Method[LRS
         track = hub.guarded(recorder.track)
         if track is None or track.quiet:
             return original(self, *args, **kwargs)
-        count = inspection.held(self, "last_epoch")
+        count, before = inspection.held(self, "last_epoch"), hub.guarded(_rate, self)
         track.quiet = True  # a chain of schedules steps as one
         try:
             result = original(self, *args, **kwargs)
@@ -139,7 +141,7 @@ def _step(recorder: Recorder, original: Method[LRScheduler, P, R]) -> Method[LRS
             track.quiet = False
         frame = sys._getframe(1)
         given = args[0] if args else kwargs.get("metrics", kwargs.get("epoch"))
-        hub.guarded(lambda: _stepped(recorder, self, given, count, frame))
+        hub.guarded(lambda: _stepped(recorder, self, given, count, before, frame))
         return result
 
     return step
@@ -154,13 +156,34 @@ def _wake(recorder: Recorder, scheduler: LRScheduler) -> None:
         hub.sample()
 
 
+def _rate(scheduler: LRScheduler) -> float | None:
+    """The first group's learning rate, relative to what the schedule began with."""
+    base = inspection.entries(inspection.held(scheduler, "base_lrs"))
+    optimizer = inspection.held(scheduler, "optimizer")
+    if not base or optimizer is None or not optimizer.param_groups:
+        return None
+    rate, whole = (inspection.number(each) for each in (optimizer.param_groups[0]["lr"], base[0]))
+    return rate / whole if rate is not None and whole else None
+
+
 def _stepped(
-    recorder: Recorder, scheduler: LRScheduler, given: Any, count: Any, frame: FrameType
+    recorder: Recorder,
+    scheduler: LRScheduler,
+    given: Any,
+    count: Any,
+    before: float | None,
+    frame: FrameType,
 ) -> None:
     metric = inspection.number(given)
     thing = recorder.things.scheduler(scheduler)
     if thing.first_count is None:
         thing.first_count = count
+        if count == 0:
+            thing.rates.append((0, 1.0 if before is None else before))
+    thing.sampled_calls += 1
+    position, rate = inspection.held(scheduler, "last_epoch"), _rate(scheduler)
+    if thing.rates and len(thing.rates) < _RATES and type(position) is int and rate is not None:
+        thing.rates.append((position, rate))
     if thing.first_count:
         # Its position was set, by hand or by the state of an earlier run.
         thing.attributes["last_epoch"] = thing.first_count

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
+from torch.optim import lr_scheduler
 
 from trueloop.doctor.live.frames import source_map, user_frames
 from trueloop.doctor.live.objects import inspection, state_dicts
@@ -33,6 +34,10 @@ def install(recorder: Recorder, patches: Patches) -> None:
     patches.after(hub, nn.Module, "state_dict", partial(_taken, recorder))
     for kind in (nn.Module, torch.optim.Optimizer):
         patches.after(hub, kind, "load_state_dict", partial(_given, recorder))
+    for scheduler in vars(lr_scheduler).values():
+        own = isinstance(scheduler, type) and scheduler.__module__ == lr_scheduler.__name__
+        if own and "load_state_dict" in vars(scheduler):
+            patches.after(hub, scheduler, "load_state_dict", partial(_positioned, recorder))
 
 
 def _wake(recorder: Recorder, why: str, frame: FrameType) -> bool:
@@ -102,6 +107,15 @@ def _describe(state: StateDict, owner: Model, place: Location) -> None:
     state.prefix_known = source_map.speaks_of(
         place.path, ("module.", "_orig_mod.", "model._orig_mod")
     )
+
+
+def _positioned(recorder: Recorder, call: FinishedCall) -> None:
+    """A schedule continues where an earlier run ended; one inside of others comes with them."""
+    if not _wake(recorder, "restore", call.frame):
+        return
+    thing = recorder.things.scheduler(call.args[0])
+    state = recorder.states.of(call.argument(1, "state_dict"))
+    recorder.emit(StateDictLoaded, call.frame, thing=thing, state=state)
 
 
 def _given(recorder: Recorder, call: FinishedCall) -> None:

@@ -22,6 +22,7 @@ from trueloop.doctor.live.probes import (
     retained_graphs,
     untracked_parameters,
     update_rounding,
+    weights_kept,
 )
 from trueloop.doctor.live.probes.probe import Probe
 
@@ -44,6 +45,7 @@ PROBES: tuple[type[Probe], ...] = (
     dict_lengths.DictLengths,
     padding.Padding,
     micro_batches.MicroBatches,
+    weights_kept.KeptWeights,
 )
 """In the order in which they hear of a moment."""
 

@@ -21,6 +21,7 @@ from torch.utils.data import (
 
 from trueloop.doctor.live.frames import user_frames
 from trueloop.doctor.live.objects import autograd_graph, inspection
+from trueloop.doctor.live.probes.equal_rows import equal_rows
 from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.model.events import BatchFetched, Loss, ModelForward
 from trueloop.doctor.model.measurements import (
@@ -267,14 +268,16 @@ class Overlap(Probe):
         for other, (their_key, their_set, theirs) in list(self._loaders.items()):
             if their_set() is None:
                 del self._loaders[other]
-            elif their_key == key:
-                common = len(samples & theirs)
-                if common:
-                    overlap = LoaderOverlap(
-                        loader=loader, size=len(samples), other=other, other_size=len(theirs),
-                        common=common,
-                    )  # fmt: skip
-                    self.watcher.measure(overlap.at(event))
+                continue
+            same = their_key == key
+            common = len(samples & theirs) if same else 0
+            equal = 0 if common else equal_rows(dataset, samples, their_set(), theirs)
+            if common or equal:
+                overlap = LoaderOverlap(
+                    loader=loader, size=len(samples), other=other, other_size=len(theirs),
+                    common=common or equal, by_content=not common,
+                )  # fmt: skip
+                self.watcher.measure(overlap.at(event))
         if len(self._loaders) < 64:
             self._loaders[loader] = (key, weakref.ref(dataset), samples)
 

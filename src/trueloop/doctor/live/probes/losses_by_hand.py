@@ -18,7 +18,7 @@ from trueloop.doctor.live.objects import autograd_graph
 from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.live.probes.retained_graphs import let_go
 from trueloop.doctor.model.events import BatchFetched
-from trueloop.doctor.model.measurements import BroadcastDifference, HandwrittenSoftmax
+from trueloop.doctor.model.loss_measurements import BroadcastDifference, HandwrittenSoftmax
 from trueloop.doctor.model.things import Tensor
 
 if TYPE_CHECKING:

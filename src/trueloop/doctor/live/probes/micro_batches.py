@@ -13,7 +13,7 @@ from trueloop.doctor.live.frames import user_frames
 from trueloop.doctor.live.objects import autograd_graph, inspection
 from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.model.events import Loss
-from trueloop.doctor.model.measurements import CountedBatch, UpdateOfMicroBatches
+from trueloop.doctor.model.loss_measurements import CountedBatch, UpdateOfMicroBatches
 from trueloop.doctor.model.things import NOWHERE
 
 if TYPE_CHECKING:

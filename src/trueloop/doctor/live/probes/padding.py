@@ -19,7 +19,7 @@ from torch import nn
 from trueloop.doctor.live.objects import autograd_graph, inspection
 from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.model.events import Loss, ModelForward
-from trueloop.doctor.model.measurements import PaddingScored
+from trueloop.doctor.model.loss_measurements import PaddingScored
 
 if TYPE_CHECKING:
     from trueloop.doctor.live.context import Context

@@ -17,7 +17,7 @@ import torch
 from trueloop.doctor.live.objects import autograd_graph, inspection
 from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.model.events import BatchFetched, Loss
-from trueloop.doctor.model.measurements import PairwiseLoss
+from trueloop.doctor.model.loss_measurements import PairwiseLoss
 
 if TYPE_CHECKING:
     from trueloop.doctor.live.context import Context

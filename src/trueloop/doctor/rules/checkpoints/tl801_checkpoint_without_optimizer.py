@@ -42,9 +42,10 @@ and save `"optimizer": optimizer.state_dict()` in the checkpoint.
 
 A file is loaded; the model's weights and the first epoch of the loop, or a counter that goes up by
 one in it, come from it; an optimizer of that model steps in the loop; and no optimizer of these
-weights loads a state. Not reported: weights that are loaded for fine-tuning or evaluation, an epoch
-that is only printed, optimizers without state, and code that cannot be read and gets the
-checkpoint.
+weights loads a state. In a running program the count may also be in the file's name, and a schedule
+that begins again beside an optimizer that was restored is reported too. Not reported: weights that
+are loaded for fine-tuning or evaluation, an epoch that is only printed, optimizers without state,
+and code that cannot be read and gets the checkpoint.
 """
 
 from __future__ import annotations
@@ -53,9 +54,10 @@ from trueloop.doctor.model.events import (
     EscapedToUnknown,
     LoopEntered,
     OptimizerStep,
+    SchedulerStep,
     StateDictLoaded,
 )
-from trueloop.doctor.model.things import Checkpoint, Loop, Model, Optimizer
+from trueloop.doctor.model.things import NOWHERE, Checkpoint, Loop, Model, Optimizer, Scheduler
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called, checkpoint_of
 from trueloop.doctor.rules.shared.passes import may_train
@@ -69,12 +71,19 @@ class CheckpointWithoutOptimizer(Rule):
         self._models: list[tuple[Checkpoint, Model, StateDictLoaded]] = []
         self._resumed: dict[Loop, Checkpoint] = {}
         self._restored: list[Optimizer] = []
+        self._restored_at = NOWHERE
+        self._positioned: set[Scheduler] = set()
+        """Schedules that are given a position, or may be."""
         self._unclear = False
         """Something that may hold an optimizer loads a state, or gets the file."""
 
     def on_state_dict_loaded(self, event: StateDictLoaded) -> None:
+        if isinstance(event.thing, Scheduler):
+            self._positioned.add(event.thing)
+            return
         if isinstance(event.thing, Optimizer):
             self._restored.append(event.thing)
+            self._restored_at = event.place
             self._refute(event.thing)
             return
         if not isinstance(event.thing, Model):
@@ -112,6 +121,31 @@ class CheckpointWithoutOptimizer(Rule):
         source = checkpoint_of(loop.resumed_from)
         if source is not None:
             self._resumed[loop] = source
+
+    def on_scheduler_step(self, event: SchedulerStep) -> None:
+        """The optimizer is restored, and its schedule begins again; live, where its count shows
+        it."""
+        scheduler = event.scheduler
+        resumed = [each for turn in event.turns if (each := self._resumed.get(turn.loop))]
+        if not resumed or event.metric is not None or scheduler.own_step:
+            self._positioned.add(scheduler)
+        if scheduler in self._positioned or scheduler.first_count != 0 or self._unclear:
+            return
+        if scheduler.optimizer not in self._restored:
+            return
+        self._positioned.add(scheduler)
+        if scheduler.kind in _WITHOUT_COUNT or scheduler.optimizer is None:
+            return
+        for source, model, _ in self._models:
+            if _root(source) is _root(resumed[-1]) and scheduler.optimizer.trains(model):
+                self.report(
+                    self._restored_at,
+                    "The run resumes with this checkpoint's weights, optimizer and count, but"
+                    f" {called(scheduler, 'the schedule')} begins at its first step again: the"
+                    " learning rate is that of the beginning of the run.",
+                    fix="Save `scheduler.state_dict()` in the checkpoint and load it here.",
+                    related=[(scheduler.made, "begins at 0"), (event.place, "steps it")],
+                )
 
     def on_optimizer_step(self, event: OptimizerStep) -> None:
         optimizer = event.optimizer
@@ -158,6 +192,10 @@ class CheckpointWithoutOptimizer(Rule):
 
 def _last(optimizer: Optimizer) -> str:
     return optimizer.name.rpartition(".")[2]
+
+
+_WITHOUT_COUNT = ("ReduceLROnPlateau", "ConstantLR", "MultiplicativeLR")
+"""Schedules that have little to lose."""
 
 
 def _root(checkpoint: Checkpoint) -> Checkpoint:

@@ -35,9 +35,11 @@ train_set, val_set = random_split(data, [0.8, 0.2])
 In a running program: one model is trained on a loader and then evaluated, without gradients or in
 eval mode, on a different one; both read the same data set object (or slices of the same tensor),
 and some samples are the same. If all evaluated samples were trained on, the loader must be called
-validation or test: otherwise it may be an intended training score. Not reported: a model whose
-weights were loaded or whose optimizer was created again (folds), the training loader itself, custom
-samplers, and equal samples at different indices.
+validation or test: otherwise it may be an intended training score. A new optimizer does not make a
+model a new one, unless its weights were changed in between (folds). In tables of tensors, rows are
+compared too, where they are equal in numbers of which there are many: duplicated before the split.
+Not reported: a model whose weights were loaded or drawn again, the training loader itself, and
+custom samplers.
 
 In the data, at the start of `trueloop train table` and `images`: held-out rows with the same values
 in every input, or images with the same pixels, as training ones; at least five of them, and 2% of
@@ -52,7 +54,7 @@ import re
 
 from trueloop.doctor.model.events import Backward, Made, ModelForward, StateDictLoaded
 from trueloop.doctor.model.findings import Location
-from trueloop.doctor.model.measurements import LoaderOverlap
+from trueloop.doctor.model.measurements import LoaderOverlap, WeightsKept
 from trueloop.doctor.model.things import Loader, Model, Optimizer, Tensor
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import batch_loop, called, trained_loader
@@ -68,10 +70,19 @@ class TrainValOverlap(Rule):
         super().__init__()
         self._common: dict[frozenset[Loader], tuple[int, dict[Loader, int]]] = {}
         self._trained: dict[Loader, set[Model]] = {}
+        self._equal: set[frozenset[Loader]] = set()
+        """Loaders with equal rows, that are not the same entries."""
+        self._kept: list[Model] = []
 
     def on_loader_overlap(self, event: LoaderOverlap) -> None:
+        both = frozenset((event.loader, event.other))
         sizes = {event.loader: event.size, event.other: event.other_size}
-        self._common[frozenset((event.loader, event.other))] = (event.common, sizes)
+        self._common[both] = (event.common, sizes)
+        if event.by_content:
+            self._equal.add(both)
+
+    def on_weights_kept(self, event: WeightsKept) -> None:
+        self._kept = event.models
 
     def on_backward(self, event: Backward) -> None:
         loader = trained_loader(event)
@@ -84,7 +95,8 @@ class TrainValOverlap(Rule):
 
     def on_made(self, event: Made) -> None:
         if isinstance(event.thing, Optimizer):
-            self._forget(event.thing.models)
+            kept, self._kept = self._kept, []
+            self._forget([each for each in event.thing.models if each not in kept])
 
     def _forget(self, models: list[Model]) -> None:
         for trained in self._trained.values():
@@ -107,6 +119,17 @@ class TrainValOverlap(Rule):
     def _report(
         self, read: Location, loader: Loader, trained: Loader, common: int, sizes: dict[Loader, int]
     ) -> None:
+        if frozenset((loader, trained)) in self._equal:
+            self.report(
+                loader.made,
+                f"{common} of the {sizes[loader]} rows of {called(loader, 'this loader')} are equal"
+                f" to rows of {called(trained, 'the training loader')}: the samples were"
+                " duplicated before the split. The model has seen them in training, so the"
+                " validation score is too high.",
+                fix="Split first, and duplicate (oversample, augment) the training part only.",
+                related=[(trained.made, "trained on"), (read, "used for validation")],
+            )
+            return
         self.report(
             loader.made,
             f"{common} of the {sizes[loader]} samples of {called(loader, 'this loader')}"

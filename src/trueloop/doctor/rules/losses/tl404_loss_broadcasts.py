@@ -48,7 +48,7 @@ from math import prod
 
 from trueloop.doctor.model.events import Loss
 from trueloop.doctor.model.findings import Location
-from trueloop.doctor.model.measurements import BroadcastDifference
+from trueloop.doctor.model.loss_measurements import BroadcastDifference
 from trueloop.doctor.model.things import Tensor
 from trueloop.doctor.rules.base import Rule
 

@@ -49,7 +49,7 @@ bag, contrastive losses, policies on one observation).
 from __future__ import annotations
 
 from trueloop.doctor.model.events import Loss
-from trueloop.doctor.model.measurements import HandwrittenSoftmax
+from trueloop.doctor.model.loss_measurements import HandwrittenSoftmax
 from trueloop.doctor.model.things import Tensor
 from trueloop.doctor.rules.base import Rule
 

@@ -52,7 +52,7 @@ has made constant; rows that all have the same filling.
 from __future__ import annotations
 
 from trueloop.doctor.model.events import Backward
-from trueloop.doctor.model.measurements import PaddingScored
+from trueloop.doctor.model.loss_measurements import PaddingScored
 from trueloop.doctor.model.things import Criterion
 from trueloop.doctor.rules.base import Rule
 

@@ -58,7 +58,7 @@ from __future__ import annotations
 
 from trueloop.doctor.model.events import Backward, GradEdited, Loss, OptimizerStep
 from trueloop.doctor.model.findings import Location
-from trueloop.doctor.model.measurements import CountedBatch, UpdateOfMicroBatches
+from trueloop.doctor.model.loss_measurements import CountedBatch, UpdateOfMicroBatches
 from trueloop.doctor.model.things import Criterion, Size
 from trueloop.doctor.rules.shared.step_order import StepRule, may_change_gradients, micro
 

@@ -60,7 +60,7 @@ Twins), graphs that are one sample each, and programs without accumulation.
 from __future__ import annotations
 
 from trueloop.doctor.model.events import Backward, OptimizerStep
-from trueloop.doctor.model.measurements import PairwiseLoss
+from trueloop.doctor.model.loss_measurements import PairwiseLoss
 from trueloop.doctor.rules.shared.step_order import StepRule, backwards, inside, micro, named
 
 

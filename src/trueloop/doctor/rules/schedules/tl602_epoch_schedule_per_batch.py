@@ -49,8 +49,10 @@ Or keep `scheduler.step()` in the loop and make the schedule `epochs * len(loade
 length is the same quantity as the length of the loop over epochs, or an option with "epochs" in its
 name; or its numbers are too small for anything else: `gamma` to the power of the number of decays
 in the run is below 1e-8, or all milestones are within the number of epochs. A command-line option
-counts with its default. Not reported: loops with one update per iteration, calls with an explicit
-(fractional) epoch, warm-ups of a constant length, and schedules of unknown length.
+counts with its default. In a program that was watched to its end: nothing is left of the learning
+rate of such a schedule, or of a `LambdaLR`, before half of the batches. Not reported: loops with
+one update per iteration, calls with an explicit (fractional) epoch, warm-ups of a constant length,
+and schedules of unknown length.
 """
 
 from __future__ import annotations
@@ -68,6 +70,7 @@ from trueloop.doctor.rules.shared.schedule_clock import (
     epochs_of,
     length_of,
 )
+from trueloop.doctor.rules.shared.schedule_course import course_of
 
 NOTHING = 1e-8
 """Share of the learning rate below which nothing is left of it."""
@@ -79,6 +82,8 @@ LATE = 150
 """A later milestone may be meant in updates, if the number of epochs is not known."""
 
 
+_DECAYS = ("StepLR", "MultiStepLR", "ExponentialLR", "MultiplicativeLR", "LambdaLR")
+"""Schedules without a length."""
 SMALL = 400
 """More epochs than this may have few batches each, where their number is not known."""
 
@@ -90,7 +95,7 @@ class EpochSchedulePerBatch(ScheduleRule):
         calls = clock.per_batch()
         if len(calls) < 2 or clock.twice() is not None or not clock.scheduler.known:
             return
-        why = counted_in_epochs(clock, calls[0])
+        why = counted_in_epochs(clock, calls[0]) or gone_early(clock, calls[0])
         if not why:
             return
         loop = clock.batch_loop(calls[0])
@@ -136,6 +141,20 @@ def counted_in_epochs(clock: ScheduleClock, call: SchedulerStep) -> str:
         if symbolic.number(period) is None and any(symbolic.same(period, each) for each in epochs):
             return f"T_0={given} is the number of epochs: it restarts far too early"
     return ""
+
+
+def gone_early(clock: ScheduleClock, call: SchedulerStep) -> str:
+    """Why the schedule must be meant to step once per epoch, from how it ran: nothing was left of
+    the learning rate before half of the run; empty if that is not certain."""
+    course = course_of(clock.scheduler)
+    gone = course.gone_after() if course is not None else None
+    if course is None or gone is None or clock.scheduler.kind not in _DECAYS:
+        return ""
+    counts = [symbolic.number(each) for each in epochs_of(clock.epoch_turns(call))]
+    epochs = max((each for each in counts if each is not None), default=None)
+    if clock.scheduler.kind == "LambdaLR" and epochs is not None and gone > epochs + 1:
+        return ""  # it has a length, though not that one
+    return f"after {gone} of {course.calls} batches nothing was left of the learning rate"
 
 
 def _count(quantity: symbolic.Sum, options: dict[str, Any]) -> float | None:

@@ -49,7 +49,9 @@ for epoch in range(epochs):
 `scheduler.step()` is in a loop over epochs, outside of the loop over batches in which the optimizer
 steps, under no condition, and the schedule's length, step size or a milestone is a number of
 batches (it contains `len(loader)`, or is the product of the known numbers of batches and epochs).
-Not reported: epochs of a single batch, unknown lengths, and schedules that also step per batch.
+In a program that was watched to its end: a warm-up (`LambdaLR`) or a `step_size` of hundreds of
+steps, which fits the number of updates and of which a few epochs come to a small part. Not
+reported: epochs of a single batch, unknown lengths, and schedules that also step per batch.
 """
 
 from __future__ import annotations
@@ -65,7 +67,10 @@ from trueloop.doctor.rules.shared.schedule_clock import (
     epochs_of,
     length_of,
 )
+from trueloop.doctor.rules.shared.schedule_course import course_of
 
+_EPOCHS = 5
+"""A run of fewer may be a trial."""
 _SIZES = ("T_0", "step_size", "step_size_up", "T_max", "total_iters", "num_training_steps")
 
 
@@ -82,7 +87,7 @@ class BatchSchedulePerEpoch(ScheduleRule):
         batches = batches_of(loop)
         if symbolic.number(batches) == 1:
             return
-        why = counted_in_batches(clock, calls[0], batches)
+        why = counted_in_batches(clock, calls[0], batches) or _hardly_moves(clock, batches)
         if why:
             self.report(
                 calls[0].place,
@@ -135,6 +140,26 @@ def counted_in_batches(
             return f"{name}={clock.scheduler.written.get(name) or size} counts batches"
     if length is not None and symbolic.counts_batches(length.calls):
         return f"{length.written} counts batches"
+    return ""
+
+
+def _hardly_moves(clock: ScheduleClock, batches: symbolic.Sum | None) -> str:
+    """Why the schedule must be meant to step at every update, from how it ran: it has hardly begun
+    at the end of the run; empty if that is not certain."""
+    course, count = course_of(clock.scheduler), symbolic.number(batches)
+    if course is None or count is None or course.calls < _EPOCHS:
+        return ""
+    updates = count * course.calls
+    if clock.scheduler.kind == "LambdaLR":
+        length = course.warm_up()
+        if length is None or not max(100, 20 * course.calls) <= length <= updates:
+            return ""
+        return f"its warm-up takes {length:.0f} steps, and the run makes {updates:.0f} updates"
+    if clock.scheduler.kind == "StepLR":
+        size = clock.scheduler.arguments.get("step_size")
+        if not isinstance(size, int) or not max(500, 50 * course.calls) <= size <= updates:
+            return ""
+        return f"step_size={size} is never reached, and the run makes {updates:.0f} updates"
     return ""
 
 

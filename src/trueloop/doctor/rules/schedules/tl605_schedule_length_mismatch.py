@@ -42,10 +42,13 @@ scheduler = get_linear_schedule_with_warmup(optimizer, 0, total)
 
 Both numbers are known: as numbers in a program that is read from its start, or as products of the
 same quantities (`len(loader) * args.epochs`). Steps are counted over the loops that contain them,
-and once per accumulated update under `if (i + 1) % n == 0`. Not reported: schedules without a
-length (`StepLR`, `MultiStepLR`, `ExponentialLR`, warm restarts), warm-ups that have ended, a run
-that may end early (`break`), a computed length (`epochs // 2`), one missing last step of OneCycle,
-and a schedule that is replaced by a second one in the middle of the run, each as long as its phase.
+and once per accumulated update under `if (i + 1) % n == 0`. A program that was watched to its end
+shows by itself that a schedule is over: its steps are one and a half (cosine) or two times its
+length, or nothing is left of a `LambdaLR`'s learning rate in the second half. Not reported:
+schedules without a length (`StepLR`, `MultiStepLR`, `ExponentialLR`, warm restarts), warm-ups that
+have ended, a run that may end early (`break`), a computed length (`epochs // 2`), one missing last
+step of OneCycle, and a schedule that is replaced by a second one in the middle of the run, each as
+long as its phase.
 """
 
 from __future__ import annotations
@@ -54,6 +57,10 @@ import re
 from collections.abc import Sequence
 
 from trueloop.doctor.model.events import Event, Made, SchedulerStep
+from trueloop.doctor.rules.schedules.tl602_epoch_schedule_per_batch import (
+    counted_in_epochs,
+    gone_early,
+)
 from trueloop.doctor.rules.shared import symbolic
 from trueloop.doctor.rules.shared.schedule_clock import (
     Length,
@@ -64,8 +71,11 @@ from trueloop.doctor.rules.shared.schedule_clock import (
     epochs_of,
     length_of,
 )
+from trueloop.doctor.rules.shared.schedule_course import course_of
 
 _PLAIN = re.compile(r"(\w+=)?[\w.\[\]'\"]+")
+_LOW = 0.01
+"""Share of a learning rate that is near zero."""
 FEW = 5
 """Runs with fewer steps are trials: their schedule may be that of the real run."""
 
@@ -76,7 +86,10 @@ class ScheduleLengthMismatch(ScheduleRule):
     def check(self, clock: ScheduleClock) -> None:
         length = length_of(clock.scheduler)
         places = {call.place for call in clock.plain()}
-        if length is None or not clock.scheduler.known or clock.twice() is not None:
+        if length is None:
+            self._check_function(clock, len(places))
+            return
+        if not clock.scheduler.known or clock.twice() is not None:
             return
         if len(places) != 1 or len(clock.plain()) != len(clock.calls) or len(clock.calls) < 2:
             return
@@ -94,6 +107,7 @@ class ScheduleLengthMismatch(ScheduleRule):
             why = _in_micro_batches(clock, call, length)
         else:
             why = _per_batch(clock, call, length)
+        why = why or _as_it_ran(clock, call, length)
         if why and (self.whole_program or symbolic.number(length.calls) is None):
             self.report(
                 clock.scheduler.made,
@@ -115,6 +129,25 @@ class ScheduleLengthMismatch(ScheduleRule):
         )
         return next(later, None)
 
+    def _check_function(self, clock: ScheduleClock, places: int) -> None:
+        """A schedule by a function, whose end only the learning rates show."""
+        course = course_of(clock.scheduler)
+        gone = course.gone_after() if course is not None else None
+        if course is None or gone is None or clock.scheduler.kind != "LambdaLR":
+            return
+        if places != 1 or len(clock.plain()) != len(clock.calls) or clock.twice() is not None:
+            return
+        call = clock.calls[0]
+        if clock.batch_loop(call) is not None and gone_early(clock, call):
+            return
+        self.report(
+            clock.scheduler.made,
+            f"The function of {called(clock.scheduler)} ends after {gone} steps, but the run made"
+            f" {course.calls}: nothing was left of the learning rate for the rest of the run.",
+            related=[(call.place, "steps the schedule")],
+            fix="Set its length to the number of `scheduler.step()` calls in the run.",
+        )
+
     def _accumulates(self, clock: ScheduleClock, call: SchedulerStep) -> bool:
         """Schedule and optimizer step in fewer iterations than have a `backward()`."""
         loop = clock.batch_loop(call)
@@ -129,6 +162,23 @@ class ScheduleLengthMismatch(ScheduleRule):
             and called_in == turns(clock.steps)
             and called_in < turns(self.backwards)
         )
+
+
+def _as_it_ran(clock: ScheduleClock, call: SchedulerStep, length: Length) -> str:
+    """The fault of a length that the run has passed long ago, however its loops are written."""
+    course, planned = course_of(clock.scheduler), symbolic.number(length.calls)
+    if course is None or planned is None or planned < 2 or counted_in_epochs(clock, call):
+        return ""
+    rises = clock.scheduler.kind == "CosineAnnealingLR"
+    if course.calls < FEW or course.calls < (1.5 if rises else 2) * planned:
+        return ""
+    if rises:
+        after = "the learning rate rises again"
+    elif course.rates[-1][1] < _LOW:
+        after = "the learning rate stays near zero"
+    else:
+        return ""
+    return f"the run made {course.calls} steps: after the schedule's end {after}"
 
 
 def decays(clock: ScheduleClock) -> bool:
