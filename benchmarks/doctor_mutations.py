@@ -18,7 +18,8 @@ left out. What the change did:
 
 Not every difference is a fault; `mutation_kinds.JUDGEMENTS` says which is, by hand. The score: of
 the silent faults, how many `check` finds, by kind. An alarm at a change without effect, or at one
-that is no fault, is listed. Prints a table, writes benchmarks/results/doctor_mutations.json.
+that is no fault, is listed; advice counts for the faults only, and how many were found by it alone
+is a column of its own. Prints a table, writes benchmarks/results/doctor_mutations.json.
 Unix only, since it forks. About five minutes on two cores.
 """
 
@@ -53,6 +54,7 @@ from trueloop.doctor.static import check_text
 HERE = Path(__file__).parent
 CORPUS = HERE.parent / "tests" / "doctor" / "corpus"
 SILENT = ("weights", "memory", "buffers", "reported", "graph")
+ADVICE = " (advice)"
 SLOWEST = 1.5
 """Seconds: a corpus program that takes longer is left out."""
 
@@ -97,12 +99,22 @@ def effect_of(base: dict[str, Any], run: dict[str, Any]) -> str:
 
 
 def findings_of(text: str) -> list[str]:
-    """What the checker says of a program, as `TL101 at 31`; advice is left out."""
+    """What the checker finds in a program, as `TL101 at 31` or `TL204 at 12 (advice)`."""
     return [
-        f"{found.code} at {found.place.line}"
+        f"{found.code} at {found.place.line}" + (ADVICE if found.severity == "advice" else "")
         for found in check_text(text, "program.py").findings
-        if found.severity != "advice"
     ]
+
+
+def alarms(found: Iterable[str]) -> list[str]:
+    """The errors and warnings among them."""
+    return [each for each in found if not each.endswith(ADVICE)]
+
+
+def new_in(found: list[str], before: list[str]) -> list[str]:
+    """The alarms, and the advice of a code that the unchanged program did not get."""
+    known = {each.split()[0] for each in before}
+    return [each for each in found if not each.endswith(ADVICE) or each.split()[0] not in known]
 
 
 def programs(names: list[str] | None, corpus: bool) -> list[Program]:
@@ -127,7 +139,7 @@ def fit_for_it(
     kept, left_out = [], {}
     for program in chosen:
         text = program.source.text
-        reason = unfit(first[text], again[text]) or ", ".join(findings_of(text))
+        reason = unfit(first[text], again[text]) or ", ".join(alarms(findings_of(text)))
         if reason:
             left_out[program.name] = reason
             print(f"left out: {program.name}: {reason}")
@@ -160,15 +172,26 @@ def try_all(
     bases = {each.name: base[each.source.text] for each in chosen}
     done = runs.of([each.text for each in mutants], 10 * SLOWEST, jobs)
     told = dict(run_all([each.text for each in mutants], findings_of, jobs))
+    before = {each.name: findings_of(each.source.text) for each in chosen}
     return [
-        record(mutant, effect_of(bases[mutant.program], done[mutant.text]), told[mutant.text])
+        record(
+            mutant,
+            effect_of(bases[mutant.program], done[mutant.text]),
+            told[mutant.text],
+            before[mutant.program],
+        )
         for mutant in mutants
     ]
 
 
-def record(mutant: Mutant, effect: str, told: list[str]) -> dict[str, Any]:
+def record(mutant: Mutant, effect: str, told: Any, before: list[str]) -> dict[str, Any]:
+    """`told`: the findings in the changed program, or why there are none; `before`: those in the
+    unchanged one. Advice counts for a fault only."""
     where = f"{mutant.program}: {mutant.statement}"
     judgement = judge(mutant.kind, mutant.change, effect, where, mutant.passed)
+    if isinstance(told, list):
+        is_fault = effect in SILENT and judgement.scope == "fault"
+        told = new_in(told, before) if is_fault else alarms(told)
     return {
         "program": mutant.program,
         "line": mutant.line,
@@ -208,6 +231,10 @@ def summary(records: list[dict[str, Any]], name: str) -> dict[str, Any]:
         "found of it": count("no rule", found=True),
         "faults": faults,
         "found": found,
+        "as advice": sum(
+            each["scope"] == "fault" and bool(each["found"]) and not alarms(each["found"])
+            for each in records
+        ),
         "share": f"{found / faults:.1%}" if faults else "",
     }
 

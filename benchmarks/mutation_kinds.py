@@ -125,6 +125,8 @@ JUDGEMENTS = [
     Judgement("schedule", "duplicate", ".*", "no rule", "two ticks in one place"),
     Judgement("schedule", "out.*", ".*", "no rule", "two ticks an epoch, one in each phase",
               "phases:"),
+    Judgement("other", "unwrap", "weights", "no rule", "two ticks an epoch, one in each phase",
+              "phases: if phase == 'train':"),
     Judgement("schedule", "down.*", "weights", "no rule", "saved before the tick", "",
               ("checkpoint",)),
     Judgement("schedule", "into.*", "weights", "no rule", "a schedule without a length",

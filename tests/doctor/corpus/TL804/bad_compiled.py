@@ -14,7 +14,11 @@ class MLP(torch.nn.Module):
         return self.fc2(F.gelu(self.fc1(x)))
 
 
+weights = io.BytesIO()
+torch.save(MLP().state_dict(), weights)
+weights.seek(0)
 model = MLP()
+model.load_state_dict(torch.load(weights))
 model = torch.compile(model, backend="eager")
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
 x, y = torch.randn(48, 6), torch.randint(0, 2, (48,))
