@@ -235,7 +235,7 @@ class StepWithoutBackward(StepRule):
             and micro(step) in each.turns
             and (
                 has_parameters_of(step.optimizer, each.model)
-                or (not step.optimizer.models and self.alone(step.optimizer))
+                or (not self._live and not step.optimizer.models and self.alone(step.optimizer))
             )
             for each in self._forwards
         )
