@@ -48,5 +48,11 @@ def _rows(data: Dataset[object] | None, samples: frozenset[int]) -> torch.Tensor
     width = first[:1].numel()
     if width < _WIDTH or width * len(samples) > _NUMBERS:
         return None
-    chosen = first.detach()[sorted(samples)]
+    # The samples of a contiguous table are counted from the beginning of its storage.
+    begin = first.storage_offset() if first.is_contiguous() else 0
+    offset = 0 if begin % width else begin // width
+    rows = sorted(each - offset for each in samples)
+    if not rows or rows[0] < 0 or rows[-1] >= len(first):
+        return None
+    chosen = first.detach()[rows]
     return chosen.reshape(len(samples), -1).contiguous()
