@@ -72,6 +72,7 @@ from trueloop.doctor.rules.order.tl102_missing_zero_grad import is_plain
 from trueloop.doctor.rules.shared.step_order import (
     LEAVES_ALONE,
     StepRule,
+    backwards,
     clears,
     feeds,
     has_parameters_of,
@@ -159,12 +160,16 @@ class StepWithoutBackward(StepRule):
     def _fed_by_others(self, optimizer: Optimizer) -> OptimizerStep | None:
         """Its step, where only other networks' losses reach its parameters, and are cleared before
         each step: a discriminator without its own backward."""
-        if self._live or len(self.timeline.optimizers) < 2:
+        events = self.timeline.events
+        reaching = [each for each in backwards(events) if feeds(each, optimizer) is not False]
+        if self._live or not reaching:
             return None
+        if not all(_is_applied(each, events, optimizer) for each in reaching):
+            return None  # its own backward is there, but elsewhere: TL103
         step = self._empty(optimizer)
         again = [
             each
-            for each in self.timeline.events
+            for each in events
             if isinstance(each, OptimizerStep)
             and each.optimizer is optimizer
             and step is not None
