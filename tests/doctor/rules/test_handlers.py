@@ -16,6 +16,7 @@ from torch.optim import lr_scheduler
 from trueloop.doctor import rules
 from trueloop.doctor.model import (
     events,
+    loss_measurements,
     measurements,
     speed_measurements,
     table_events,
@@ -29,7 +30,14 @@ from trueloop.doctor.static.stubs.schedules import SIGNATURES
 RULES = Path(rules.__file__).parent
 EVENTS = {
     kind.__name__: kind
-    for module in (events, measurements, speed_measurements, table_events, value_events)
+    for module in (
+        events,
+        loss_measurements,
+        measurements,
+        speed_measurements,
+        table_events,
+        value_events,
+    )
     for _, kind in inspect.getmembers(module, inspect.isclass)
     if issubclass(kind, Event) and not kind.__subclasses__()
 }

@@ -56,6 +56,7 @@ from __future__ import annotations
 from trueloop.doctor.model.events import (
     Backward,
     Event,
+    Made,
     ManualUpdate,
     ModelForward,
     OptimizerStep,
@@ -79,6 +80,14 @@ from trueloop.doctor.rules.shared.step_order import (
 
 class ZeroGradAfterBackward(StepRule):
     code = "TL101"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._made = 0
+        """Optimizers of the program."""
+
+    def on_made(self, event: Made) -> None:
+        self._made += isinstance(event.thing, Optimizer)
 
     def on_optimizer_step(self, event: OptimizerStep) -> None:
         found = self._cleared(event)
@@ -112,8 +121,14 @@ class ZeroGradAfterBackward(StepRule):
         return last, clear
 
     def _report(self, step: OptimizerStep, backward: Backward, clear: ZeroGrad) -> None:
-        name = named(step.optimizer, step.spelled)
-        remedies = [Move(clear.place, step.place, "after")] if side_by_side(clear, step) else []
+        name, window = named(step.optimizer, step.spelled), self.window(step.optimizer)
+        remedies: list[Move] = []
+        if self._made < 2 and side_by_side(clear, step):
+            remedies = [Move(clear.place, step.place, "after")]
+        else:  # after the step, the backward of a different loss would add to what is cleared
+            first = next(each for each in backwards(window) if same_turn(each, backward))
+            if side_by_side(clear, first):
+                remedies = [Move(clear.place, first.place, "before")]
         self.report(
             clear.place,
             f"The gradients are cleared between `backward()` and the step of {name}: the"
@@ -122,7 +137,8 @@ class ZeroGradAfterBackward(StepRule):
                 (backward.place, "computes the gradients"),
                 (step.place, "has no gradients to apply"),
             ],
-            fix="Call `zero_grad()` before the forward pass, or after the step.",
+            fix="Call `zero_grad()` before the forward pass"
+            + (", or after the step." if self._made < 2 else "."),
             remedies=remedies,
         )
 
