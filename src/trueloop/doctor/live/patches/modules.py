@@ -150,7 +150,7 @@ def _forward(
         }
 
     named = {**{str(i): each for i, each in enumerate(given[0])}, **given[1]}
-    flags = frozenset((name, each) for name, each in named.items() if isinstance(each, bool))
+    flags = frozenset((name, each) for name, each in named.items() if type(each) is bool)
     event = recorder.emit(
         ModelForward, frame, late, model=model, training=module.training, inputs=inputs, flags=flags
     )

@@ -85,10 +85,14 @@ def outside(made: object, frame: FrameType) -> FrameType:
 def _zero_grad(recorder: Recorder, original: Method[Any, P, None]) -> Method[Any, P, None]:
     hub = recorder.hub
 
+    def used_by_then(optimizer: Optimizer, frame: FrameType) -> None:
+        """A `step` of the user's own may have updated before it clears."""
+        if _in_own_step(optimizer, frame):
+            hub.gradients_used(frame)
+
     def zero_grad(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> None:
-        looks = not is_compiling() and hub.sampling
-        if looks and _in_own_step(self, sys._getframe(1)):
-            hub.guarded(hub.gradients_used, sys._getframe(1))  # it may have updated by now
+        if not is_compiling() and hub.sampling:
+            hub.guarded(used_by_then, self, sys._getframe(1))
         original(self, *args, **kwargs)
         if not is_compiling() and hub.sampling:
             frame = sys._getframe(1)
