@@ -76,6 +76,8 @@ class OptimizerHoldsFrozenAlone(Rule):
         self._steps: Counter[Optimizer] = Counter()
         self._idle: dict[Optimizer, frozenset[int]] = {}
         """Groups that were frozen at every step."""
+        self._gradual = False
+        """The training loop thaws something: of its turns, the reader goes through a few."""
 
     def on_made(self, event: Made) -> None:
         if isinstance(event.thing, Model):
@@ -86,6 +88,7 @@ class OptimizerHoldsFrozenAlone(Rule):
             self._frozen.append(event)
         elif event.requires_grad is not False:
             self._thaw(event.model)
+            self._gradual |= any(turn.loop.kind != "other" for turn in event.turns)
 
     def on_replaced(self, event: Replaced) -> None:
         if event.how != "assigned" or not isinstance(event.new, Model):
@@ -126,6 +129,8 @@ class OptimizerHoldsFrozenAlone(Rule):
     def on_ended(self, event: Ended) -> None:
         for optimizer, idle in self._idle.items():
             idle &= self._idle_groups(optimizer)
+            if self._gradual and optimizer.frozen_groups is None:
+                continue
             if idle and self._steps[optimizer] > 1:
                 self._report(optimizer, idle)
 

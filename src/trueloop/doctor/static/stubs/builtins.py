@@ -6,7 +6,15 @@ import ast
 from typing import Any
 
 from trueloop.doctor.model.arithmetic import is_hashable
-from trueloop.doctor.model.things import Dataset, Loader, Model, Tensor
+from trueloop.doctor.model.things import (
+    Dataset,
+    Loader,
+    Model,
+    Optimizer,
+    Scaler,
+    Scheduler,
+    Tensor,
+)
 from trueloop.doctor.static.interpreter.attributes import read, write
 from trueloop.doctor.static.interpreter.conditions import instance_of
 from trueloop.doctor.static.interpreter.imports import value_in
@@ -237,6 +245,9 @@ def _setattr(call: LibraryCall) -> Value:
     return NONE
 
 
+_OF_STATE = ("state_dict", "load_state_dict")
+
+
 @calls("builtins.hasattr")
 def _hasattr(call: LibraryCall) -> Value:
     value, name = call.arg(0), call.const(1)
@@ -244,6 +255,10 @@ def _hasattr(call: LibraryCall) -> Value:
         inside = name in value.attributes or value.cls.lookup(name) is not None
         if inside or (isinstance(value, Model) and name in value.children):
             return Constant(True)
+    if isinstance(value, (Model, Optimizer, Scheduler, Scaler)) and name in _OF_STATE:
+        return Constant(True)
+    if isinstance(value, Constant) and isinstance(name, str):
+        return Constant(hasattr(value.value, name))
     if isinstance(value, Model) and name == "module" and value.complete and not value.wrapper:
         return Constant(False)
     return Unknown(f"hasattr({call.machine.key(value)}, {name!r})", tuple(call.args))
