@@ -16,7 +16,7 @@ from torch.optim import optimizer as optim
 
 from trueloop.doctor.live.frames import source_map
 from trueloop.doctor.live.frames.user_frames import passed_over
-from trueloop.doctor.live.hub import dispatch_modes, no_torch_function
+from trueloop.doctor.live.hub import Hub, dispatch_modes, no_torch_function
 from trueloop.doctor.live.objects import autograd_graph, inspection
 from trueloop.doctor.model.events import Clip, Made, OptimizerStep, ScalerUpdate, Unscale, ZeroGrad
 from trueloop.doctor.model.findings import Location
@@ -85,14 +85,9 @@ def outside(made: object, frame: FrameType) -> FrameType:
 def _zero_grad(recorder: Recorder, original: Method[Any, P, None]) -> Method[Any, P, None]:
     hub = recorder.hub
 
-    def used_by_then(optimizer: Optimizer, frame: FrameType) -> None:
-        """A `step` of the user's own may have updated before it clears."""
-        if _in_own_step(optimizer, frame):
-            hub.gradients_used(frame)
-
     def zero_grad(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> None:
         if not is_compiling() and hub.sampling:
-            hub.guarded(used_by_then, self, sys._getframe(1))
+            hub.guarded(_used_by_then, hub, self, sys._getframe(1))
         original(self, *args, **kwargs)
         if not is_compiling() and hub.sampling:
             frame = sys._getframe(1)
@@ -110,18 +105,19 @@ DEEP = 4
 """Calls within a `step` of the user's own that are looked through."""
 
 
-def _in_own_step(optimizer: Optimizer, frame: FrameType | None) -> bool:
-    """The call comes from the `step` of a class that is not torch's."""
+def _used_by_then(hub: Hub, optimizer: Optimizer, frame: FrameType) -> None:
+    """The `step` of a class that is not torch's may have updated before it clears."""
     code = getattr(unwrap(type(optimizer).step), "__code__", None)
     if type(optimizer).__module__.startswith("torch.optim"):
-        return False
+        return
+    outer: FrameType | None = frame
     for _ in range(DEEP):
-        if frame is None:
-            return False
-        if frame.f_code is code:
-            return True
-        frame = frame.f_back
-    return False
+        if outer is None:
+            return
+        if outer.f_code is code:
+            hub.gradients_used(frame)
+            return
+        outer = outer.f_back
 
 
 def _before_step(recorder: Recorder) -> Any:

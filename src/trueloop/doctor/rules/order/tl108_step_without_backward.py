@@ -125,7 +125,7 @@ class StepWithoutBackward(StepRule):
 
     def on_backward(self, event: Backward) -> None:
         for optimizer in self.timeline.optimizers:
-            if _may_reach(event, optimizer):
+            if self._reaches(event, optimizer):
                 self._reached.add(optimizer)
             if feeds(event, optimizer):
                 self._fed.add(optimizer)  # and cleared, where a step found nothing: TL101
@@ -200,9 +200,19 @@ class StepWithoutBackward(StepRule):
             return False
         return all(_is_applied(each, earlier, optimizer) for each in earlier)
 
+    def _reaches(self, event: Backward, optimizer: Optimizer) -> bool:
+        """Its loss may lead to the optimizer's parameters. Where it leads to a network that no
+        optimizer steps (a loss module, mostly), the way to the others may not have been read."""
+        loss = event.loss
+        apart = loss is not None and any(
+            not any(has_parameters_of(each, model) for each in self.timeline.optimizers)
+            for model in loss.models
+        )
+        return _may_reach(event, optimizer) or (apart and not _is_leaf(event))
+
     def _may_supply(self, event: Event, optimizer: Optimizer) -> bool:
         if isinstance(event, Backward):
-            return feeds(event, optimizer) or (not self._live and _may_reach(event, optimizer))
+            return feeds(event, optimizer) or (not self._live and self._reaches(event, optimizer))
         return supplies(event, optimizer)
 
     def _empty(self, optimizer: Optimizer) -> OptimizerStep | None:
@@ -287,6 +297,10 @@ def _may_reach(event: Backward, optimizer: Optimizer) -> bool:
     """A backward may compute gradients that the optimizer holds; not where its loss is a leaf."""
     if feeds(event, optimizer) is False:
         return False
+    return not _is_leaf(event) or event.loss in optimizer.tensors
+
+
+def _is_leaf(event: Backward) -> bool:
+    """Its loss has no graph: gradients were switched on for the loss itself."""
     loss = event.loss
-    is_leaf = loss is not None and loss.requires_grad and loss.graph is False
-    return not is_leaf or loss in optimizer.tensors
+    return loss is not None and loss.requires_grad and loss.graph is False

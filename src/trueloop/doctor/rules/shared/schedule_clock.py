@@ -167,8 +167,12 @@ class ScheduleClock:
             return None
         if (one.guards, one.windows) != (two.guards, two.windows) or len(mine) != len(yours):
             return None
+        if not mine or not any(
+            mine[-1] in step.turns and step.serial < one.serial for step in self.steps
+        ):
+            return None  # the updates of this turn were not seen
         if one.place != two.place:
-            return mine[0].loop if mine == yours and mine else None
+            return mine[0].loop if mine == yours else None
         if len(mine) < 2 or mine[:-1] != yours[:-1] or mine[-1].loop is not yours[-1].loop:
             return None
         phases = mine[-1].loop
