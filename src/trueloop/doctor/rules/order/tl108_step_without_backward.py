@@ -64,6 +64,7 @@ from trueloop.doctor.model.events import (
     ModelForward,
     NotCalled,
     OptimizerStep,
+    SamplingGap,
     ZeroGrad,
 )
 from trueloop.doctor.model.findings import Replace
@@ -129,6 +130,10 @@ class StepWithoutBackward(StepRule):
                 self._reached.add(optimizer)
             if feeds(event, optimizer):
                 self._fed.add(optimizer)  # and cleared, where a step found nothing: TL101
+
+    def on_sampling_gap(self, event: SamplingGap) -> None:
+        """The timeline forgets what was before it."""
+        self._check()
 
     def on_loop_left(self, event: LoopLeft) -> None:
         """The outermost loop is over: a run may be too long to be read to its end."""
