@@ -87,8 +87,8 @@ ENTRIES = (
     Entry("TL406", "initial-loss-off", "warning", "L"),
     Entry("TL407", "constant-predictions", "warning", "L"),
     Entry("TL408", "softmax-over-batch", "warning", "SL"),
-    Entry("TL410", "penalty-without-graph", "error", "SL"),
     Entry("TL409", "padding-is-scored", "warning", "L"),
+    Entry("TL410", "penalty-without-graph", "error", "SL"),
     # Precision, accumulation, clipping
     Entry("TL501", "clips-scaled-gradients", "error", "SL"),
     Entry("TL502", "scaler-never-updated", "error", "SL"),

@@ -101,12 +101,12 @@ def _key_of(
     """Equal for calls that are alike; None where a call is like no other."""
     if function.scope.function is not None or len(args) + len(kwargs) > LONGEST:
         return None
-    told = _wide_kind if wide else _kind
+    kind_of = _wide_kind if wide else _kind
     try:
         layer = _layer_in(m, function, args)
         kinds = [_kind_of_layer(layer)] if layer is not None else []
-        kinds += [told(each) for each in args[len(kinds) :]]
-        kinds += [(name, told(each)) for name, each in kwargs.items()]
+        kinds += [kind_of(each) for each in args[len(kinds) :]]
+        kinds += [(name, kind_of(each)) for name, each in kwargs.items()]
     except _NoKindError:
         return None
     modes = m.grad[-1], m.autocast[-1], m.inside_models > 0, bool(m.turns)

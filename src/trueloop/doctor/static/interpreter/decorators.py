@@ -18,7 +18,7 @@ from trueloop.doctor.static.interpreter.values import (
 )
 
 REGISTERED = 8
-"""Functions that a decorator is given which returns each of them as it is."""
+"""Calls of a decorator after which it counts as a registry: it returned each function unchanged."""
 
 
 def decorate(m: Interpreter, function: Function, node: ast.AST) -> Value:

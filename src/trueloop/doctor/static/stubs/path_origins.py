@@ -80,7 +80,7 @@ def _name(value: Value, depth: int = _DEPTH) -> str:
     if isinstance(value, Constant):
         return name_of(value.value) if isinstance(value.value, str) else ""
     if isinstance(value, Unknown) and value.key.endswith("]"):
-        return ""  # an entry of something, whose key is no path
+        return ""  # an entry: its key is not a path
     parts = [
         part
         for part in _of(value)
