@@ -86,7 +86,7 @@ class GroupWriter:
         each: bool = False,
     ) -> Any:
         """Rank 0's answer to the messages of all ranks: one answer, or one for `each`."""
-        told: list[Any] = [None]
+        received: list[Any] = [None]
         said = _tried(path, mine)
         heard: list[Any] = [None] * ranks.world_size()
         try:
@@ -96,16 +96,16 @@ class GroupWriter:
             if each:
                 rows = [None] * len(heard) if found is None else found
                 listed = [(row, failure) for row in rows] if ranks.is_main() else None
-                dist.scatter_object_list(told, listed, src=0, group=self._group)
+                dist.scatter_object_list(received, listed, src=0, group=self._group)
             else:
-                told = [(found, failure)]
-                dist.broadcast_object_list(told, src=0, group=self._group)
+                received = [(found, failure)]
+                dist.broadcast_object_list(received, src=0, group=self._group)
         except RuntimeError as error:  # of the transport
             why = str(error).strip().splitlines()[0][:120]
             raise LostRankError(
                 f"cannot write {path}, since a different rank has ended ({why}): see its message"
             ) from None
-        found, failure = told[0]
+        found, failure = received[0]
         if failure is not None:
             raise failure
         return found

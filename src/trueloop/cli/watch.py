@@ -161,7 +161,7 @@ class WatchedProgram:
             _fail(f"{self.output} cannot be written ({error.strerror}): the report is above")
 
 
-# ---------------------------------------------------------------------- what is told, and where
+# ---------------------------------------------------------------------- what is printed, and where
 
 
 def _to_stderr(watched: Watched, form: str) -> None:

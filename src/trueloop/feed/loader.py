@@ -115,7 +115,7 @@ class _Samples(Dataset[Any]):
     def __getitems__(self, key: tuple[int, list[int]]) -> list[Any] | SampleFailure:
         """The samples of one batch, which the sampler names by epoch and indices."""
         epoch, indices = key
-        self._tell(epoch)
+        self._set_epoch(epoch)
         samples = []
         for index in indices:
             seeds.seed_sample(self.seed, epoch, index)
@@ -125,7 +125,7 @@ class _Samples(Dataset[Any]):
                 return not_fetched(index, epoch, error)
         return FetchedSamples(samples, indices)
 
-    def _tell(self, epoch: int) -> None:
+    def _set_epoch(self, epoch: int) -> None:
         # Here, and not where the epoch begins, because the copy that matters is the worker's.
         if epoch != self._epoch:
             set_epoch(self.dataset, epoch)
@@ -138,7 +138,7 @@ class _Ranges(_Samples):
     def __getitems__(self, key: tuple[int, list[int]]) -> list[Any] | SampleFailure:
         """The samples of one batch, which the sampler names by epoch and positions."""
         epoch, positions = key
-        self._tell(epoch)
+        self._set_epoch(epoch)
         first, stop = positions[0], positions[-1] + 1
         samples: list[Any] = []
         try:
@@ -408,9 +408,9 @@ def _fetch(batches: Iterator[Any], preserve: bool) -> Iterator[Any]:
 
 def set_epoch(dataset: Any, epoch: int) -> None:
     """Tell it the epoch, if it wants to know."""
-    told = getattr(dataset, "set_epoch", None)
-    if callable(told):
-        told(epoch)
+    method = getattr(dataset, "set_epoch", None)
+    if callable(method):
+        method(epoch)
 
 
 def has_len(sized: Any) -> bool:

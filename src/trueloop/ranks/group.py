@@ -223,5 +223,5 @@ def fail_before_joining(error: BaseException) -> None:
             failure.linger(store, lambda rank: False)
         else:
             failure.is_everyones = failure.all_raise(store, number, size, message)
-    except (RuntimeError, ValueError):  # nobody there to be told
+    except (RuntimeError, ValueError):  # no process left to inform
         failure.learn(own, mine=True)

@@ -27,11 +27,11 @@ def on_main(work: Callable[[], T], what: str) -> T:
             found = work()
         except Exception as error:  # every rank has to learn of it
             failure = error
-    found, told = from_main((found, failure_of(failure)), what)
+    found, failure_there = from_main((found, failure_of(failure)), what)
     if failure is not None:
         raise failure
-    if told is not None:
-        raise told
+    if failure_there is not None:
+        raise failure_there
     return found  # type: ignore[no-any-return]
 
 

@@ -287,10 +287,10 @@ def fill_gaps(
             known.update(range(line["update"] - line.get("updates", 1) + 1, line["update"] + 1))
         if line["kind"] == "note" and "from" in line:
             known.update(range(line["from"], line["to"] + 1))
-    told, new = [], []
+    gaps, new = [], []
     for first, last in _ranges(sorted(set(range(1, update + 1)) - known)):
         what = f"updates {first:,} to {last:,}" if last > first else f"update {first:,}"
-        told.append(what)
+        gaps.append(what)
         message = f"The lines of {what} were lost: the curves have a gap there."
         new.append({**_note(message, last, seconds), "from": first, "to": last})
     new += [_note(message, update, seconds) for message in notes]
@@ -303,7 +303,7 @@ def fill_gaps(
         whole = sorted([*lines, *new], key=lambda line: line["update"] or 0)
         text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in whole)
         write_atomic(path, text.encode())
-    return told
+    return gaps
 
 
 def _note(message: str, update: int, seconds: float) -> dict[str, Any]:

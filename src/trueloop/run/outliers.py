@@ -56,19 +56,19 @@ def is_outlier(line: dict[str, Any]) -> bool:
 def summary(lines: Iterable[dict[str, Any]], updates: int) -> list[str]:
     """The report's sentences about them, one for each action; `updates` are all of the run."""
     found = [line for line in lines if is_outlier(line)]
-    told = []
+    entries = []
     for action, done in _DONE.items():
         numbers = [
             line["update"] + (action == "skip") for line in found if line["outlier"] == action
         ]
         if numbers:
             several = f"{len(numbers):,} updates were" if len(numbers) > 1 else "1 update was"
-            told.append(
+            entries.append(
                 f"{several} {done} because the gradient norm was far above its running median "
                 f"({percent(len(numbers) / max(updates, 1))} of the updates: {_listed(numbers)}); "
                 "metrics.jsonl names the samples."
             )
-    return told
+    return entries
 
 
 def _listed(numbers: Sequence[int]) -> str:

@@ -25,7 +25,7 @@ _TABLE_CLASSES = 20
 _MAP_CLASSES = 200
 _LONG_TABLE = 30
 _TELLING = ("accuracy", "r2")
-_TOLD = ("code", "name", "severity", "place", "message", "fix")
+_FIELDS = ("code", "name", "severity", "place", "message", "fix")
 _SEVERITIES = {"error": "bad", "warning": "warn", "advice": ""}
 _TONES = {"not overfitting": "good", "overfitting": "warn", "unstable": "warn", "diverged": "bad"}
 
@@ -301,11 +301,11 @@ def _findings(run: Run) -> list[dict[str, str]] | None:
         return None
     found = []
     for each in run.findings:
-        told = {key: str(each.get(key) or "") for key in _TOLD}
+        entry = {key: str(each.get(key) or "") for key in _FIELDS}
         times = each.get("count")
-        told["times"] = f"seen {times:,} times" if isinstance(times, int) and times > 1 else ""
-        told["tone"] = _SEVERITIES.get(told["severity"], "")
-        found.append(told)
+        entry["times"] = f"seen {times:,} times" if isinstance(times, int) and times > 1 else ""
+        entry["tone"] = _SEVERITIES.get(entry["severity"], "")
+        found.append(entry)
     rank = {severity: k for k, severity in enumerate(_SEVERITIES)}
     return sorted(found, key=lambda each: rank.get(each["severity"], len(rank)))
 

@@ -108,18 +108,18 @@ def shared_samples(
     plural.
     """
     parts = {"val": "validation", "test": "test"}
-    told = [
+    counts = [
         f"{count:,} of the {sizes[part]:,} {parts[part]} {noun} ({count / sizes[part]:.1%})"
         for part, count in shared.items()
         if count
     ]
-    if not told:
+    if not counts:
         return []
     finding = DataFinding(
         code="TL705",
         severity=severity,
         subject=f"{' and '.join(parts[part] for part in shared if shared[part])} {noun}",
-        message=f"{' and '.join(told)} are exact duplicates of training {noun}." + note,
+        message=f"{' and '.join(counts)} are exact duplicates of training {noun}." + note,
         fix="Where they are copies, keep one of each: the model has seen them, so the score is "
         "inflated.",
     )

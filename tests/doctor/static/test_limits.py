@@ -35,7 +35,7 @@ def read(text: str, steps: int = 20_000) -> Report:
 
 
 def told(report: Report) -> str:
-    found = report.gaps.told("/nowhere/a.py")
+    found = report.gaps.unread_file("/nowhere/a.py")
     return "" if found is None else found.message
 
 
@@ -191,7 +191,7 @@ ENDLESS = "def f():\n" + "    g()\n" * 300 + "def g():\n" + "    h()\n" * 300 + 
 
 def test_a_run_that_is_stopped_is_named_with_its_place() -> None:
     report = check_text(HEAD + ENDLESS + "f()\n", "/nowhere/a.py", strict=True)
-    found = report.gaps.told("/nowhere/a.py")
+    found = report.gaps.unread_file("/nowhere/a.py")
     assert found is not None
     assert found.path == "/nowhere/a.py"
     assert re.search(
@@ -220,7 +220,7 @@ def test_a_neighbour_that_could_not_be_followed_is_named(tmp_path: Path) -> None
     (tmp_path / "deep.py").write_text("x = " + "-" * 50_000 + "1\n")
     path = tmp_path / "a.py"
     text = HEAD + "import large, old, deep\nlarge.f()\nold.f()\ndeep.f()\nimport gone\ngone.f()\n"
-    found = check_text(text, str(path), strict=True).gaps.told(str(path))
+    found = check_text(text, str(path), strict=True).gaps.unread_file(str(path))
     assert found is not None
     assert found.message == (
         "not read to its end: deep.py was not followed: it is nested too deeply; "
@@ -307,7 +307,7 @@ def test_what_stops_in_an_imported_file_has_a_line_of_this_one(
     (tmp_path / "helper.py").write_text(f"import torch\n\n\ndef slow(x):\n{body}{outer}")
     file = tmp_path / "a.py"
     file.write_text(text)
-    unread = check_text(text, str(file), steps=150).gaps.told(str(file))
+    unread = check_text(text, str(file), steps=150).gaps.unread_file(str(file))
     assert unread is not None
     assert (unread.line, unread.function) == (line, function)
     assert "of helper.py" in unread.message

@@ -89,7 +89,7 @@ def test_a_library_that_defines_much_is_read_as_far_as_it_is_used(
 ) -> None:
     report = read(tmp_path, files)
     assert [(found.code, found.place.line) for found in report.findings] == [("TL102", 12)]
-    assert report.gaps.told(str(tmp_path / "train.py")) is None
+    assert report.gaps.unread_file(str(tmp_path / "train.py")) is None
     assert report.steps < 12_000
 
 

@@ -62,7 +62,7 @@ class Block(nn.Module):
 
 def read(text: str) -> Report:
     report = check_text(HEAD + text, "/nowhere/a.py", strict=True)
-    assert report.gaps.told("/nowhere/a.py") is None
+    assert report.gaps.unread_file("/nowhere/a.py") is None
     return report
 
 

@@ -30,7 +30,7 @@ class SamplingSchedule:
     def __init__(self, hub: Hub, limit: int | None) -> None:
         self._hub = hub
         self.limit = limit
-        self.unseen = 0
+        self.compiled_updates = 0
         """Updates that were one compiled graph each."""
         self.next_at = 2 * FIRST
         """Update at which sampling begins again, whatever happens."""
@@ -87,7 +87,7 @@ class SamplingSchedule:
             return
         self._end()
         if updated:
-            self.unseen += 1
+            self.compiled_updates += 1
             self.updated()
 
     def turned(self) -> None:

@@ -44,7 +44,7 @@ class Watched(CheckResult):
 
     updates: int = 0
     """Steps of optimizers in this process."""
-    unseen: int = 0
+    compiled_updates: int = 0
     """Those of them that were one compiled graph each, into which nobody sees."""
     optimizers: int = 0
     begun: bool = False
@@ -65,7 +65,7 @@ class Watched(CheckResult):
     """In which an optimizer stepped."""
     of_ranks: bool = False
     """All of them belong to a process group."""
-    unheard: list[str] = field(default_factory=list)
+    without_report: list[str] = field(default_factory=list)
     """Processes that trained, and that have not said what they found in the end."""
     timed_updates: int = 0
     """Updates of the process that `speed` is of; 0: all of them."""
@@ -274,7 +274,7 @@ class Session:
         death, self._death = self._death, None
         self.watcher.stop()
         try:
-            self._memory = death.told()
+            self._memory = death.report()
         except Exception as error:  # the program itself has ended
             self.watcher.hub.failed(error)
 
@@ -284,42 +284,45 @@ class Session:
         self.explain_crash()
         if self.watcher is not None:
             self.watcher.hub.cut = self.watcher.hub.cut or cut
-            return self._told(self.watcher.findings())
-        return self._told([])
+            return self._report(self.watcher.findings())
+        return self._report([])
 
     def so_far(self, *, between_cells: bool = False) -> Watched:
         """The findings until now; `between_cells`: no code of the program is running."""
         if self.watcher is None:
-            return self._told([])
+            return self._report([])
         if between_cells:
             self.watcher.recorder.close_loops()
-        return self._told(self.watcher.recorder.findings())
+        return self._report(self.watcher.recorder.findings())
 
-    def _told(self, findings: list[Finding]) -> Watched:
+    def _report(self, findings: list[Finding]) -> Watched:
         watcher = self.watcher
-        told = Watched([], [], 0, documents=self._documents, first=self._first)
-        told.findings = _merged(self._asked(findings))
-        for finding in told.findings:
+        report = Watched([], [], 0, documents=self._documents, first=self._first)
+        report.findings = _merged(self._asked(findings))
+        for finding in report.findings:
             for place in (finding.place, *(related.place for related in finding.related)):
-                told.shown[place.path] = self._name(place.path)
-        told.findings.sort(key=lambda found: (told.name(found.place.path), *found.place[1:3]))
-        told.files = len({finding.place.path for finding in told.findings})
-        told.stopped = self.stopped
-        told.begun = watcher is not None
-        told.problems = [FileProblem(path, 0, message) for path, message in self._problems.items()]
-        told.errors = list(self._errors)
+                report.shown[place.path] = self._name(place.path)
+        report.findings.sort(key=lambda found: (report.name(found.place.path), *found.place[1:3]))
+        report.files = len({finding.place.path for finding in report.findings})
+        report.stopped = self.stopped
+        report.begun = watcher is not None
+        report.problems = [
+            FileProblem(path, 0, message) for path, message in self._problems.items()
+        ]
+        report.errors = list(self._errors)
         if watcher is not None:
-            told.updates, told.unseen = watcher.hub.updates, watcher.sampling.unseen
-            told.optimizers = len(watcher.recorder.things.optimizers)
-            told.speed = watcher.timer.speed()
-            told.errors += watcher.hub.errors
-        told.asks_speed = self._speed
-        told.memory = self._memory
+            report.updates = watcher.hub.updates
+            report.compiled_updates = watcher.sampling.compiled_updates
+            report.optimizers = len(watcher.recorder.things.optimizers)
+            report.speed = watcher.timer.speed()
+            report.errors += watcher.hub.errors
+        report.asks_speed = self._speed
+        report.memory = self._memory
         if self._memory is not None and self._memory.place.line:
             at = self._memory.place
             self._memory.place = at._replace(path=os.path.join(self._folder, at.path))
-            told.shown[self._memory.place.path] = self._name(self._memory.place.path)
-        return told
+            report.shown[self._memory.place.path] = self._name(self._memory.place.path)
+        return report
 
     def _asked(self, findings: list[Finding]) -> list[Finding]:
         """The findings that are selected, and that no comment in the program suppresses."""

@@ -281,7 +281,7 @@ class Sampler(Thing):
     """Dotted class name: `torch.utils.data.DistributedSampler`, the user's class, ..."""
     shuffle: bool | None = None
     """It draws the order at random."""
-    epoch_told: bool = False
+    epoch_set: bool = False
     """`set_epoch` was called (live)."""
 
 

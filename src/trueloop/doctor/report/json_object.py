@@ -14,7 +14,7 @@ from trueloop.doctor.static.checking import CheckResult
 def as_json(outcome: CheckResult, fixed: Iterable[Finding] | None = None) -> str:
     """`{"findings": […], "files": …, "problems": […], "unread": […]}`; with `fixed`, what `--fix`
     fixed."""
-    told: dict[str, Any] = {
+    entry: dict[str, Any] = {
         "findings": [finding_object(outcome, finding) for finding in outcome.findings],
         "files": outcome.files,
         "problems": [
@@ -36,15 +36,15 @@ def as_json(outcome: CheckResult, fixed: Iterable[Finding] | None = None) -> str
         ],
     }
     if fixed is not None:
-        told["fixed"] = [finding_object(outcome, finding) for finding in fixed]
-    return json.dumps(told, indent=2)
+        entry["fixed"] = [finding_object(outcome, finding) for finding in fixed]
+    return json.dumps(entry, indent=2)
 
 
 def finding_object(outcome: CheckResult, finding: Finding) -> dict[str, Any]:
     """One finding. In a notebook, the line is counted in its cell, and the cell's number is given;
     of several processes, those with the finding are listed, if not all have it."""
     spot = spot_of(outcome, finding.place)
-    told: dict[str, Any] = {
+    entry: dict[str, Any] = {
         "code": finding.code,
         "name": finding.name,
         "severity": finding.severity,
@@ -56,5 +56,5 @@ def finding_object(outcome: CheckResult, finding: Finding) -> dict[str, Any]:
         "count": finding.count,
     }
     if finding.seen_in:
-        told["seen_in"] = finding.seen_in
-    return {**told, "cell": spot.cell} if spot.cell else told
+        entry["seen_in"] = finding.seen_in
+    return {**entry, "cell": spot.cell} if spot.cell else entry

@@ -41,8 +41,8 @@ class Mark(NamedTuple):
 def as_text(outcome: CheckResult, paint: Paint | None = None) -> str:
     """All findings and a last line that counts them."""
     paint = paint or Paint()
-    told = [finding_text(outcome, finding, paint) for finding in outcome.findings]
-    return "\n".join([*told, summary(outcome, paint)])
+    texts = [finding_text(outcome, finding, paint) for finding in outcome.findings]
+    return "\n".join([*texts, summary(outcome, paint)])
 
 
 def summary(outcome: CheckResult, paint: Paint | None = None) -> str:

@@ -32,13 +32,13 @@ def as_text(watched: Watched, paint: Paint) -> str:
     lines += [
         f"trueloop: {label} did not report at its end (killed, or still running): only its "
         f"earlier findings are shown"
-        for label in watched.unheard
+        for label in watched.without_report
     ]
-    if watched.unseen:
+    if watched.compiled_updates:
         lines.append(
-            f"trueloop: {counted(watched.unseen, 'update')} of compile='step' ran as compiled "
-            "graphs, which cannot be watched: only the other "
-            f"{watched.updates - watched.unseen:,} were checked"
+            f"trueloop: {counted(watched.compiled_updates, 'update')} of compile='step' ran as "
+            "compiled graphs, which cannot be watched: only the other "
+            f"{watched.updates - watched.compiled_updates:,} were checked"
         )
     lines += _speed(watched, paint)
     if watched.memory is not None:
@@ -84,17 +84,17 @@ def _seen(watched: Watched) -> str:
 
 
 def as_json(watched: Watched) -> str:
-    """`{"findings": […], "updates": …, "unseen": …, "optimizers": …, "processes": …,
-    "unheard": […], "stopped": …, "speed": …, "memory": …, "problems": […]}`; `unseen` are updates
-    that were compiled graphs, `speed` is null where no update was timed, `memory` unless it ran
-    out."""
-    told = {
+    """`{"findings": […], "updates": …, "compiled_updates": …, "optimizers": …, "processes": …,
+    "without_report": […], "stopped": …, "speed": …, "memory": …, "problems": […]}`;
+    `compiled_updates` are updates inside compiled graphs, `speed` is null where no update was
+    timed, `memory` unless it ran out."""
+    report = {
         "findings": [finding_object(watched, finding) for finding in watched.findings],
         "updates": watched.updates,
-        "unseen": watched.unseen,
+        "compiled_updates": watched.compiled_updates,
         "optimizers": watched.optimizers,
         "processes": watched.processes,
-        "unheard": watched.unheard,
+        "without_report": watched.without_report,
         "stopped": watched.stopped,
         "speed": timing_table.as_object(watched.speed),
         "memory": None if watched.memory is None else memory_object(watched, watched.memory),
@@ -103,4 +103,4 @@ def as_json(watched: Watched) -> str:
             *watched.errors,
         ],
     }
-    return json.dumps(told, indent=2)
+    return json.dumps(report, indent=2)

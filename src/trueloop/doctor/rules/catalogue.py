@@ -17,6 +17,8 @@ class Entry(NamedTuple):
     seen: str
     """`S` in source, `L` live, `D` in the data of `trueloop train`, or several of them. A rule
     about data has a page here, and its detector beside the task."""
+    once_a_function: bool = False
+    """`check` reports one finding for all lines of a function: the next line has the same cause."""
 
     @property
     def module(self) -> str:
@@ -62,7 +64,7 @@ ENTRIES = (
     Entry("TL202", "validates-in-train-mode", "error", "SL"),
     Entry("TL203", "validation-builds-graph", "warning", "SL"),
     Entry("TL204", "loss-tensor-kept", "error", "SL"),
-    Entry("TL205", "forward-called-directly", "warning", "S"),
+    Entry("TL205", "forward-called-directly", "warning", "S", once_a_function=True),
     Entry("TL206", "functional-dropout-always-on", "error", "SL"),
     Entry("TL207", "checkpoint-redraws", "error", "L"),
     # Parameters and the optimizer
@@ -75,7 +77,7 @@ ENTRIES = (
     Entry("TL307", "parameter-not-leaf", "error", "S"),
     Entry("TL308", "layer-made-in-forward", "error", "SL"),
     Entry("TL309", "optimizer-holds-frozen-alone", "error", "SL"),
-    Entry("TL310", "eps-where-momentum-was-meant", "warning", "S"),
+    Entry("TL310", "eps-where-momentum-was-meant", "warning", "S", once_a_function=True),
     Entry("TL311", "parameter-in-two-optimizers", "error", "SL"),
     Entry("TL312", "muon-on-embeddings", "warning", "SL"),
     # Loss and targets
@@ -135,12 +137,12 @@ ENTRIES = (
     Entry("TL721", "length-of-a-dict-batch", "error", "SL"),
     # Checkpoints and reproducibility
     Entry("TL801", "checkpoint-without-optimizer", "warning", "SL"),
-    Entry("TL802", "unsafe-load", "warning", "S"),
-    Entry("TL803", "whole-model-pickled", "warning", "SL"),
+    Entry("TL802", "unsafe-load", "warning", "S", once_a_function=True),
+    Entry("TL803", "whole-model-pickled", "warning", "SL", once_a_function=True),
     Entry("TL804", "wrapped-keys-saved", "warning", "SL"),
     Entry("TL805", "best-state-aliased", "error", "SL"),
     Entry("TL806", "seeded-too-late", "warning", "S"),
-    Entry("TL807", "keys-silently-missing", "warning", "SL"),
+    Entry("TL807", "keys-silently-missing", "warning", "SL", once_a_function=True),
     # Ranks
     Entry("TL901", "wrapper-bypassed", "error", "SL"),
     Entry("TL902", "every-rank-writes", "warning", "SL"),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from trueloop.doctor.config import Configs
 from trueloop.doctor.model.findings import SAME_HERE, Finding, Related
+from trueloop.doctor.rules.catalogue import BY_CODE
 from trueloop.doctor.rules.comments.tl001_unused_ignore import UnusedIgnore
 from trueloop.doctor.static.inputs.cache import Cache, Examined
 from trueloop.doctor.static.inputs.discovery import FileProblem, Unread, find_files
@@ -52,7 +53,7 @@ def check(
     wanted = find_files(paths, is_excluded=configs.excludes, force_exclude=force_exclude)
     examined = examine_all(wanted.shown, jobs=jobs, cache=cache)
     outcome = CheckResult([], list(wanted.problems), len(wanted.shown), wanted.shown)
-    outcome.findings = told(examined, configs, outcome.documents)
+    outcome.findings = selected_findings(examined, configs, outcome.documents)
     outcome.problems += [problem for each in examined for problem in each.problems]
     outcome.unread = [each.unread for each in examined if each.unread is not None]
     outcome.unread.sort(key=lambda unread: outcome.name(unread.path))
@@ -61,7 +62,9 @@ def check(
     return outcome
 
 
-def told(examined: Sequence[Examined], configs: Configs, documents: Documents) -> list[Finding]:
+def selected_findings(
+    examined: Sequence[Examined], configs: Configs, documents: Documents
+) -> list[Finding]:
     """The findings that are selected and that no comment suppresses; and TL001 about comments.
 
     A file that several others use is read with each of them: its findings are reported once.
@@ -88,16 +91,12 @@ def told(examined: Sequence[Examined], configs: Configs, documents: Documents) -
     return found
 
 
-_ONCE_A_FUNCTION = frozenset(("TL205", "TL310", "TL802", "TL803", "TL807"))
-"""Rules whose finding on one line is that on the next one, too."""
-
-
 def _once_a_function(findings: Sequence[Finding]) -> list[Finding]:
-    """One finding for the lines of a function that a rule says the same of, with their count."""
+    """One finding, with its count, for the lines of a function with one cause."""
     kept: list[Finding] = []
     groups: dict[tuple[str, str, str], list[Finding]] = {}
     for finding in sorted(findings, key=lambda each: each.place):
-        if finding.code in _ONCE_A_FUNCTION:
+        if BY_CODE[finding.code].once_a_function:
             key = (finding.code, finding.severity, finding.place.function)
             groups.setdefault(key, []).append(finding)
         else:

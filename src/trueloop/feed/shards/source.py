@@ -110,12 +110,12 @@ class Sharded(MapSource):
             for stretch in stretches
             for number in range(stretch.count)
         )
-        window, told = -1, 0
+        window, started = -1, 0
         for position, indices in zip(positions, batches, strict=True):
             here = order.window_at(position)
-            told = 0 if here != window else told + 1
+            started = 0 if here != window else started + 1
             window = here
             named = None
-            if told < max(self._fetching.workers, 1):
+            if started < max(self._fetching.workers, 1):
                 named = (order.blocks_of(here).tolist(), order.blocks_of(here + 1).tolist())
             yield epoch, indices.tolist(), named

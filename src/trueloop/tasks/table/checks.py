@@ -152,13 +152,13 @@ class TableChecks:
         if not groups:
             return []
         more = f" and {len(groups) - _LISTED} more" if len(groups) > _LISTED else ""
-        told = "; ".join(_listed(group) for group in groups[:_LISTED])
+        listed = "; ".join(_listed(group) for group in groups[:_LISTED])
         later = [name for group in groups for name in group[1:]]
         finding = DataFinding(
             code="TL715",
             severity="advice",
             subject=f"columns {_listed(later)}",
-            message=f"Columns have the same values, up to names or units: {told}{more}.",
+            message=f"Columns have the same values, up to names or units: {listed}{more}.",
             fix=f"Write --drop {','.join(later[:_LISTED])}: one of each is enough.",
         )
         return [finding]

@@ -105,8 +105,8 @@ class _Classes:
         wrong = 0
         for fitted, judged in _halves(len(targets)):
             answers = _usual_answers(values[fitted], targets[fitted])
-            told = _predicted(*answers, values[judged], ordered=column.ordered)
-            wrong += int((told != targets[judged]).sum())
+            predicted = _predicted(*answers, values[judged], ordered=column.ordered)
+            wrong += int((predicted != targets[judged]).sum())
         return wrong / len(targets)
 
 
@@ -136,16 +136,16 @@ class _Numbers:
 
 
 def _quality(guess: Guess, values: Floats, targets: Floats) -> tuple[float, float]:
-    told = np.empty(len(targets))
+    predicted = np.empty(len(targets))
     for fitted, judged in _halves(len(targets)):
         there = ~np.isnan(values[fitted])
         if there.sum() < 2:
             return 0.0, np.inf
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             answers = guess(values[fitted][there], targets[fitted][there], values[judged])
-        told[judged] = np.where(np.isfinite(answers), answers, targets[fitted].mean())
+        predicted[judged] = np.where(np.isfinite(answers), answers, targets[fitted].mean())
     spread = float(((targets - targets.mean()) ** 2).sum())
-    residual = np.abs(told - targets)
+    residual = np.abs(predicted - targets)
     with np.errstate(over="ignore"):
         r2 = 1 - float((residual**2).sum()) / spread if spread else 0.0
     return r2, float(np.median(residual))
@@ -205,10 +205,10 @@ def _predicted(known: Floats, answers: Ints, asked: Floats, *, ordered: bool) ->
         before = np.maximum(place - 1, 0)
         with np.errstate(invalid="ignore"):
             nearer = np.abs(real[before] - asked) < np.abs(real[place] - asked)
-        told = answers[np.where(nearer, before, place)]
+        predicted = answers[np.where(nearer, before, place)]
     else:
-        told = np.where(real[place] == asked, answers[place], -1)
-    return np.where(np.isnan(asked), of_gap, told)
+        predicted = np.where(real[place] == asked, answers[place], -1)
+    return np.where(np.isnan(asked), of_gap, predicted)
 
 
 def _percent(share: float) -> str:

@@ -412,7 +412,7 @@ def test_on_a_gpu(watcher: Watcher) -> None:
     try:
         with pytest.raises(torch.OutOfMemoryError) as raised:
             F.cross_entropy(model(x), target).backward()
-        told = out_of_memory.OutOfMemory(watcher, raised.value).told()
+        told = out_of_memory.OutOfMemory(watcher, raised.value).report()
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
     assert (told.device, told.moment, told.optimizers) == ("cuda", "forward", ("AdamW",))

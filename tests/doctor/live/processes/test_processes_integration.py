@@ -94,7 +94,7 @@ def test_forked_ranks_have_one_report(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "[0, 0]\n", "")
     assert told(found) == [("TL901", line_of("around the wrapper"), 2, None)]
     assert (found["updates"], found["optimizers"], found["processes"]) == (16, 2, 2)
-    assert (found["unheard"], found["problems"]) == ([], [])
+    assert (found["without_report"], found["problems"]) == ([], [])
 
 
 def test_a_spawned_process_is_watched_from_its_start(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_what_dies_loses_nothing_that_was_found(tmp_path: Path) -> None:
     assert re.findall(r"line \d+, in (\w+)", done.stderr) == ["_bootstrap", "run", "die"]
     assert done.stderr.endswith("\nValueError: after training\n")
     assert told(found) == [("TL101", ZEROED, 3, None)]
-    assert found["unheard"] == ["ForkProcess-1"]
+    assert found["without_report"] == ["ForkProcess-1"]
     text = warm_start.trueloop(["watch", "train.py"], tmp_path).stderr
     assert "trueloop: ForkProcess-1 did not report at its end" in text
 
@@ -239,7 +239,7 @@ def test_the_first_rank_reports_what_all_have_found(tmp_path: Path) -> None:
     first, second = on_ranks(2, _rank, str(tmp_path), text)
     assert second is None
     assert told(first) == [("TL101", ZEROED, 1, "rank 1")]
-    assert (first["updates"], first["processes"], first["unheard"]) == (12, 2, [])
+    assert (first["updates"], first["processes"], first["without_report"]) == (12, 2, [])
 
 
 def test_a_rank_that_fails_reports_what_all_have_found(tmp_path: Path) -> None:
@@ -252,4 +252,4 @@ def test_a_rank_that_fails_reports_what_all_have_found(tmp_path: Path) -> None:
     first, second = on_ranks(2, _rank, str(tmp_path), text)
     assert first is None
     assert told(second) == [("TL101", ZEROED, 1, "rank 0")]
-    assert second["unheard"] == ["rank 0"]
+    assert second["without_report"] == ["rank 0"]

@@ -183,7 +183,7 @@ class Doctor:
             finding = of_the_user(each)
             if finding is not None and not self._has(finding):
                 self.findings.append(finding)
-                self._tell(finding, as_object(watched, finding))
+                self._record(finding, as_object(watched, finding))
         self._take_from_peers(watched)
         self._write()
 
@@ -192,19 +192,19 @@ class Doctor:
         for finding in self._peers.received() if ranks.is_main() else ():
             if not self._has(finding):
                 self.findings.append(finding)
-                self._tell(finding, as_object(watched, finding))
+                self._record(finding, as_object(watched, finding))
 
     def _has(self, finding: Finding) -> bool:
         return any((f.code, f.place) == (finding.code, finding.place) for f in self.findings)
 
-    def _tell(self, finding: Finding, told: dict[str, Any]) -> None:
+    def _record(self, finding: Finding, entry: dict[str, Any]) -> None:
         if not ranks.is_main():
             self._peers.hand_on(finding)
             return
         if self._run is not None:
-            self._unwritten.append(told)
+            self._unwritten.append(entry)
         if self.show and sys.stderr is not None:
-            print(one_line(told), file=sys.stderr)
+            print(one_line(entry), file=sys.stderr)
 
     def _write(self) -> None:
         if self._run is None or not self._unwritten:
@@ -272,7 +272,7 @@ def as_object(watched: Watched, finding: Finding) -> dict[str, Any]:
     """The finding as `findings.json` has it."""
     if not finding.place.path:
         place = {"path": None, "line": None, "column": None, "place": "this run"}
-        told = {
+        entry = {
             "code": finding.code,
             "name": finding.name,
             "severity": finding.severity,
@@ -282,18 +282,20 @@ def as_object(watched: Watched, finding: Finding) -> dict[str, Any]:
             "count": finding.count,
         }
     else:
-        told = finding_object(watched, finding)
-        told["place"] = f"{told['path']}:{told['line']}"
+        entry = finding_object(watched, finding)
+        entry["place"] = f"{entry['path']}:{entry['line']}"
     if finding.seen_in:
-        told["seen_in"] = finding.seen_in
-    return {**told, "seen": "live"}
+        entry["seen_in"] = finding.seen_in
+    return {**entry, "seen": "live"}
 
 
-def one_line(told: dict[str, Any]) -> str:
+def one_line(entry: dict[str, Any]) -> str:
     """A finding for the terminal."""
-    fix = f" {told['fix']}" if told["fix"] else ""
-    where = f"{told['place']} ({only_in(told['seen_in'])})" if "seen_in" in told else told["place"]
+    fix = f" {entry['fix']}" if entry["fix"] else ""
+    where = (
+        f"{entry['place']} ({only_in(entry['seen_in'])})" if "seen_in" in entry else entry["place"]
+    )
     return printable(
-        f"trueloop: {told['severity']} {told['code']}, {where}: {told['message']}{fix} "
-        f"(trueloop explain {told['code']})"
+        f"trueloop: {entry['severity']} {entry['code']}, {where}: {entry['message']}{fix} "
+        f"(trueloop explain {entry['code']})"
     )

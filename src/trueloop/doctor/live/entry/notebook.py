@@ -21,13 +21,13 @@ class NotebookCells:
 
     def begin(self) -> None:
         self._session.begin()
-        self.shell.events.register("post_run_cell", self._tell)
+        self.shell.events.register("post_run_cell", self._print_findings)
 
     def end(self) -> None:
-        self.shell.events.unregister("post_run_cell", self._tell)
+        self.shell.events.unregister("post_run_cell", self._print_findings)
         self._session.leave()
 
-    def _tell(self, result: Any = None) -> None:
+    def _print_findings(self, result: Any = None) -> None:
         """Say what the cell that has just ended has brought to light."""
         if not self._session.is_here or sys.stderr is None:
             return

@@ -152,12 +152,12 @@ class OutOfMemory:
         if self.recipe is not None:
             self.batch = self.recipe.batch_bytes
 
-    def told(self) -> Exhausted:
+    def report(self) -> Exhausted:
         """The account, once the program has ended."""
         self._calls.release()
         _let_go(self._identity, lambda code: user_frames.kind_of(code.co_filename) == "inside")
         recipe = self.recipe
-        told = Exhausted(
+        report = Exhausted(
             device=self.device, limit=self.limit, limited_by=self.limited_by,
             asked=_asked(self.error), update=self.update, moment=self.moment, module=self.module,
             place=self.place, samples=None if recipe is None else recipe.samples,
@@ -166,38 +166,38 @@ class OutOfMemory:
             optimizers=self.kinds,
         )  # fmt: skip
         live = self.weights + self.gradients_live + self.state_live + self.buffers + self.batch
-        told.rest = max(0, self.used - live)
+        report.rest = max(0, self.used - live)
         if recipe is None or recipe.module is None:
-            told.why_not = "no model was called before"
-            return told
+            report.why_not = "no model was called before"
+            return report
         saved = saved_by(self._calls, recipe)
         if isinstance(saved, str) and OUT_OF_MEMORY.search(saved):
             _let_go(self._identity, lambda code: True)
             saved = saved_by(self._calls, recipe)
         if isinstance(saved, str):
-            told.why_not = saved
-            return told
-        told.activations = saved.total
-        told.modules = saved.largest(_MODULES)
+            report.why_not = saved
+            return report
+        report.activations = saved.total
+        report.modules = saved.largest(_MODULES)
         alive = {"backward": saved.total, "forward": saved.until(self.path)}.get(self.moment, 0)
-        told.rest = max(0, self.used - live - alive)
+        report.rest = max(0, self.used - live - alive)
         if self.limited_by == ADDRESSES and not self.watcher.updates:
-            told.rest += _FIRST
-        self._fit(told, recipe, saved)
-        return told
+            report.rest += _FIRST
+        self._fit(report, recipe, saved)
+        return report
 
-    def _fit(self, told: Exhausted, recipe: CallSpec, saved: SavedBytes) -> None:
-        if told.samples is None:
+    def _fit(self, report: Exhausted, recipe: CallSpec, saved: SavedBytes) -> None:
+        if report.samples is None:
             return
-        smaller = saved_by(self._calls, recipe, samples=max(1, told.samples // 2))
+        smaller = saved_by(self._calls, recipe, samples=max(1, report.samples // 2))
         half = saved_by(self._calls, recipe, half=True)
         needs = Needs(
-            room=max(0, told.limit - told.rest), usable=USABLE[self.device], fixed=told.fixed,
-            batch=told.batch, samples=told.samples, saved=saved,
+            room=max(0, report.limit - report.rest), usable=USABLE[self.device], fixed=report.fixed,
+            batch=report.batch, samples=report.samples, saved=saved,
             smaller=None if isinstance(smaller, str) else smaller,
             half=None if isinstance(half, str) else half,
         )  # fmt: skip
-        told.fits = fits(needs)
+        report.fits = fits(needs)
 
 
 def death_of(

@@ -328,11 +328,11 @@ class NonFiniteMonitor:
         self._tries += 1
         if pending.found.origin.what == "loss":
             if pending.found.origin.kind == "NaN":
-                self._tell(pending, "left out", None)
+                self._emit_outcome(pending, "left out", None)
             else:
                 self._infinite_is_fine = True
                 if pending.found.origin.cause == "operation":
-                    self._tell(pending, "harmless", None)
+                    self._emit_outcome(pending, "harmless", None)
         if self._tries >= _TRIES:
             self._close()
 
@@ -344,9 +344,9 @@ class NonFiniteMonitor:
         if folder:
             with suppress(OSError):
                 written = bundle.write(folder, pending.found, pending.place, pending.update)
-        self._tell(pending, outcome, written)
+        self._emit_outcome(pending, outcome, written)
 
-    def _tell(self, pending: PendingNonFinite, outcome: str, written: str | None) -> None:
+    def _emit_outcome(self, pending: PendingNonFinite, outcome: str, written: str | None) -> None:
         origin = pending.found.origin
         origin.update, origin.outcome = pending.update, outcome
         origin.bundle = written

@@ -37,7 +37,7 @@ def install(recorder: Recorder, patches: Patches) -> None:
     patches.replace(several, "_shutdown_workers", partial(_stop, recorder))
     patches.after(hub, Subset, "__init__", partial(_part, recorder))
     patches.after(hub, DistributedSampler, "__init__", partial(_sampler, recorder))
-    patches.after(hub, DistributedSampler, "set_epoch", partial(_told, recorder))
+    patches.after(hub, DistributedSampler, "set_epoch", partial(_epoch_is_set, recorder))
 
 
 def _made(recorder: Recorder, call: FinishedCall) -> None:
@@ -84,10 +84,10 @@ def _sampler(recorder: Recorder, call: FinishedCall) -> None:
     thing.name = source_map.assigned_to(thing.made)
 
 
-def _told(recorder: Recorder, call: FinishedCall) -> None:
+def _epoch_is_set(recorder: Recorder, call: FinishedCall) -> None:
     """Once an epoch, and noted even while nobody looks."""
     thing = recorder.things.sampler(call.args[0])
-    thing.epoch_told = True
+    thing.epoch_set = True
     if recorder.hub.sampling:
         what = "torch.utils.data.DistributedSampler.set_epoch"
         recorder.emit(Used, call.frame, what=what, subject=thing)

@@ -39,13 +39,13 @@ class LayersMadeAgain(Probe):
         self._known.put(module, True)
         if not torch.is_grad_enabled():
             return
-        births = self.watcher.registrations
-        if births.loaded.get(module) is not None:
+        registrations = self.watcher.registrations
+        if registrations.loaded.get(module) is not None:
             return
         trained = [p for p in module._parameters.values() if p is not None and p.requires_grad]
-        birth = births.parameters.get(trained[0]) if trained else None
-        if birth is not None and parameter_stats.looks_fresh(module):
-            self._fresh.append((weakref.ref(trained[0]), birth.place, type(module).__name__))
+        registration = registrations.parameters.get(trained[0]) if trained else None
+        if registration is not None and parameter_stats.looks_fresh(module):
+            self._fresh.append((weakref.ref(trained[0]), registration.place, type(module).__name__))
 
     def before_backward(self, tensors: object, event: Event, frame: FrameType) -> None:
         fresh, self._fresh = self._fresh, []

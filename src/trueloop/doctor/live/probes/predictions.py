@@ -36,7 +36,7 @@ class ConstantOutputs:
 
     count: int = 0
     update: int = -1
-    told: Location | None = None
+    reported: Location | None = None
     varies: bool = False
 
 
@@ -86,7 +86,7 @@ class Predictions(Probe):
             return
         if not same:
             row.varies = True
-            if row.told is not None:
+            if row.reported is not None:
                 self._say(row, forward, varies=True)
             return
         alive = [each for each in (reference() for reference in inputs) if each is not None]
@@ -95,14 +95,14 @@ class Predictions(Probe):
         row.update = self._updates
         row.count += 1
         if row.count == UPDATES:
-            row.told = forward.place
+            row.reported = forward.place
             self._say(row, forward, varies=False)
 
     def _say(self, row: ConstantOutputs, forward: Any, *, varies: bool) -> None:
         spread = PredictionSpread(
             model=forward.model, varies=varies, updates=row.count, spelled=forward.spelled
         ).at(forward)
-        spread.place = row.told or forward.place
+        spread.place = row.reported or forward.place
         self.watcher.measure(spread)
 
 

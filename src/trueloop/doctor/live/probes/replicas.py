@@ -58,7 +58,7 @@ class ReplicaRecord:
         """Looks in a row at which it differed."""
         self.same: int | None = None
         """Updates after which it was still the same."""
-        self.told = False
+        self.reported = False
 
     def has_new(self, updates: int) -> bool:
         """It was compared all along, and not yet after so many updates."""
@@ -176,7 +176,7 @@ class Replicas(Probe):
         self, module: DistributedDataParallel, record: ReplicaRecord, when: str
     ) -> None:
         group = dist.get_process_group_ranks(module.process_group)
-        if record.told or module._comm_hooks:
+        if record.reported or module._comm_hooks:
             return
         named = [
             (name, each) for name, each in module.module.named_parameters()
@@ -191,7 +191,7 @@ class Replicas(Probe):
         self._count(record)
         when, record.due = record.due, ""
         held = inspection.parameters_of(optimizer)
-        if not when or record.told or not self._are_summed(held) or self._are_kept(held):
+        if not when or record.reported or not self._are_summed(held) or self._are_kept(held):
             return
         place = _place_of(self.watcher, held[0])
         thing = self.watcher.things.optimizer(optimizer)
@@ -270,7 +270,7 @@ class Replicas(Probe):
         record, own = waiting.record, waiting.own
         found = [_compared(own, each, waiting.is_wrapped) for each in others]
         known = [each for each in found if each is not None]
-        if record.told or len(known) < len(found):
+        if record.reported or len(known) < len(found):
             record.row = 0  # they do not do the same: nothing is to be compared
             return
         worst = max(range(len(known)), key=lambda rank: known[rank].by)
@@ -279,9 +279,9 @@ class Replicas(Probe):
             return
         record.row += 1
         if record.row == _IN_A_ROW:
-            self._tell(waiting, others[worst], waiting.keys[worst], known[worst])
+            self._report(waiting, others[worst], waiting.keys[worst], known[worst])
 
-    def _tell(
+    def _report(
         self,
         waiting: Waiting,
         other: ReplicaDigest,
@@ -289,7 +289,7 @@ class Replicas(Probe):
         apart: replica_digests.ReplicaDifference,
     ) -> None:
         record = waiting.record
-        record.told = True
+        record.reported = True
         if replica_digests.brings_together(waiting.place.path, self._early):
             return
         differ = RanksDiffer(

@@ -73,7 +73,7 @@ class RetainedGraphs(Probe):
         self._updates: deque[list[tuple[int, Any]]] = deque(maxlen=64)
         self._number = 0
         self._suspects: dict[str, int] = {}
-        self._told = False
+        self._reported = False
 
     def after_forward(self, module: nn.Module, given: Any, output: object, event: Event) -> None:
         if event.grad:
@@ -101,7 +101,7 @@ class RetainedGraphs(Probe):
             self._note(tensor, -1, self._done)
 
     def after_step(self, optimizer: Optimizer, event: Event, frame: FrameType) -> None:
-        if not self._done or self._told:
+        if not self._done or self._reported:
             return
         self._number += 1
         for _, reference in self._done:
@@ -130,12 +130,12 @@ class RetainedGraphs(Probe):
                 continue
             place = append_sites.place(holder)
             if place is not None:
-                self._tell(holder, place)
+                self._report(holder, place)
                 return
         self._suspects = {spelled: each.size for spelled, each in found.items()}
 
-    def _tell(self, holder: GraphOwner, place: Location) -> None:
-        self._told = True
+    def _report(self, holder: GraphOwner, place: Location) -> None:
+        self._reported = True
         self.watcher.measure(GraphsRetained(place=place, holder=holder.spelled, how=holder.how))
 
 

@@ -44,7 +44,7 @@ class UntrackedParameter:
     count: int = 0
     sums: tuple[float, ...] | None = None
     done: bool = False
-    told: Location | None = None
+    reported: Location | None = None
 
 
 @dataclass(eq=False)
@@ -88,8 +88,8 @@ class UntrackedParameters(Probe):
         if stray is None:
             return
         stray.done = True
-        if stray.told is not None:
-            self.watcher.measure(StrayResolved(place=stray.told))
+        if stray.reported is not None:
+            self.watcher.measure(StrayResolved(place=stray.reported))
 
     def called(self, module: nn.Module, outer: list[Any], output: object) -> None:
         if self._met.get(module) is not None:
@@ -154,7 +154,7 @@ class UntrackedParameters(Probe):
             return False
         stray.sums = sums
         stray.count += 1
-        return stray.told is None and stray.count >= _UPDATES
+        return stray.reported is None and stray.count >= _UPDATES
 
     # ------------------------------------------------------------------ what it is
 
@@ -178,9 +178,9 @@ class UntrackedParameters(Probe):
                 or (roots and self._unheld(parameter, owner[0], root, optimizer))
             )
             if found:
-                self._tell(parameter, root, optimizer, frame, found)
+                self._report(parameter, root, optimizer, frame, found)
 
-    def _tell(
+    def _report(
         self,
         parameter: torch.Tensor,
         root: nn.Module,
@@ -190,7 +190,7 @@ class UntrackedParameters(Probe):
     ) -> None:
         stray = self.strays.get(parameter)
         assert stray is not None  # `_count` has put it there
-        stray.told = found.place
+        stray.reported = found.place
         if not found.place.line:
             found.place = user_frames.standing_at(frame)
         model = self.watcher.things.model(root)

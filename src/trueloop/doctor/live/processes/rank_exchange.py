@@ -59,8 +59,8 @@ class RankExchange:
             if text is None:
                 break  # its number is taken, and it is on its way
             self._read += 1
-            rank, _, told = text.partition(" ")
-            finding = report_exchange.read_finding(told)
+            rank, _, message = text.partition(" ")
+            finding = report_exchange.read_finding(message)
             found.setdefault((finding.code, finding.place), (finding, []))[1].append(f"rank {rank}")
         return [report_exchange.seen_in(finding, labels) for finding, labels in found.values()]
 

@@ -58,10 +58,10 @@ def as_text(part: ProcessReport) -> str:
             "problems": [list(each) for each in watched.problems],
             "errors": watched.errors,
             "updates": watched.updates,
-            "unseen": watched.unseen,
+            "compiled_updates": watched.compiled_updates,
             "optimizers": watched.optimizers,
             "processes": watched.processes,
-            "unheard": watched.unheard,
+            "without_report": watched.without_report,
             "begun": watched.begun,
             "stopped": watched.stopped,
             "speed": None if watched.speed is None else asdict(watched.speed),
@@ -96,37 +96,37 @@ def _finding_object(finding: Finding) -> dict[str, Any]:
 
 def read(text: str) -> ProcessReport:
     """The part that `as_text` wrote."""
-    told = json.loads(text)
-    watched = Watched([], [], 0, shown=told["shown"], documents=AsRun())
-    watched.findings = [_finding(each) for each in told["findings"]]
-    watched.problems = [FileProblem(*each) for each in told["problems"]]
-    watched.errors = told["errors"]
-    watched.updates, watched.optimizers = told["updates"], told["optimizers"]
-    watched.unseen = told["unseen"]
-    watched.begun, watched.stopped = told["begun"], told["stopped"]
-    watched.processes, watched.unheard = told["processes"], told["unheard"]
-    watched.speed = None if told["speed"] is None else Speed(**told["speed"])
-    watched.memory = None if told["memory"] is None else _memory(told["memory"])
-    return ProcessReport(told["name"], told["rank"], told["ended"], watched)
+    entries = json.loads(text)
+    watched = Watched([], [], 0, shown=entries["shown"], documents=AsRun())
+    watched.findings = [_finding(each) for each in entries["findings"]]
+    watched.problems = [FileProblem(*each) for each in entries["problems"]]
+    watched.errors = entries["errors"]
+    watched.updates, watched.optimizers = entries["updates"], entries["optimizers"]
+    watched.compiled_updates = entries["compiled_updates"]
+    watched.begun, watched.stopped = entries["begun"], entries["stopped"]
+    watched.processes, watched.without_report = entries["processes"], entries["without_report"]
+    watched.speed = None if entries["speed"] is None else Speed(**entries["speed"])
+    watched.memory = None if entries["memory"] is None else _memory(entries["memory"])
+    return ProcessReport(entries["name"], entries["rank"], entries["ended"], watched)
 
 
-def _finding(told: dict[str, Any]) -> Finding:
-    related = tuple(Related(Location(*place), label) for place, label in told["related"])
-    return Finding(**{**told, "place": Location(*told["place"]), "related": related})
+def _finding(entries: dict[str, Any]) -> Finding:
+    related = tuple(Related(Location(*place), label) for place, label in entries["related"])
+    return Finding(**{**entries, "place": Location(*entries["place"]), "related": related})
 
 
-def _memory(told: dict[str, Any]) -> Exhausted:
+def _memory(entries: dict[str, Any]) -> Exhausted:
     # Imported late: they import torch.
     from trueloop.doctor.live.memory.options import MemoryOption
     from trueloop.doctor.live.memory.out_of_memory import Exhausted
 
     return Exhausted(
         **{
-            **told,
-            "place": Location(*told["place"]),
-            "modules": [tuple(each) for each in told["modules"]],
-            "optimizers": tuple(told["optimizers"]),
-            "fits": [MemoryOption(**each) for each in told["fits"]],
+            **entries,
+            "place": Location(*entries["place"]),
+            "modules": [tuple(each) for each in entries["modules"]],
+            "optimizers": tuple(entries["optimizers"]),
+            "fits": [MemoryOption(**each) for each in entries["fits"]],
         }
     )
 
@@ -138,33 +138,33 @@ def together(own: ProcessReport, others: Iterable[ProcessReport]) -> Watched:
     """One report of several processes, the first of which is this one. A fault that several of
     them have is reported once, and says where it was seen if others that train do not have it."""
     others = sorted(others, key=lambda part: (part.rank is None, part.rank or 0, part.name))
-    told = own.watched
+    entries = own.watched
     parts = [own, *others]
     if not others:
-        return told
+        return entries
     training = [part for part in parts if part.trains]
     found = _by_place(parts)
-    told.findings = [_one(where, training) for where in found.values()]
-    told.timed_updates = next((p.watched.updates for p in parts if p.watched.speed), 0)
-    told.processes = sum(part.watched.processes for part in training)
-    told.of_ranks = all(part.rank is not None for part in training)
-    told.unheard = [label for part in parts for label in part.watched.unheard]
-    told.unheard += [part.label for part in others if part.trains and not part.ended]
+    entries.findings = [_one(where, training) for where in found.values()]
+    entries.timed_updates = next((p.watched.updates for p in parts if p.watched.speed), 0)
+    entries.processes = sum(part.watched.processes for part in training)
+    entries.of_ranks = all(part.rank is not None for part in training)
+    entries.without_report = [label for part in parts for label in part.watched.without_report]
+    entries.without_report += [part.label for part in others if part.trains and not part.ended]
     watched = [part.watched for part in parts]
-    told.updates = sum(each.updates for each in watched)
-    told.unseen = sum(each.unseen for each in watched)
-    told.optimizers = sum(each.optimizers for each in watched)
-    told.begun = any(each.begun for each in watched)
-    told.stopped = any(each.stopped for each in watched)
-    told.speed = next((each.speed for each in watched if each.speed is not None), None)
-    told.memory = next((each.memory for each in watched if each.memory is not None), None)
-    told.errors = list(dict.fromkeys(error for each in watched for error in each.errors))
-    told.problems = list(dict.fromkeys(problem for each in watched for problem in each.problems))
+    entries.updates = sum(each.updates for each in watched)
+    entries.compiled_updates = sum(each.compiled_updates for each in watched)
+    entries.optimizers = sum(each.optimizers for each in watched)
+    entries.begun = any(each.begun for each in watched)
+    entries.stopped = any(each.stopped for each in watched)
+    entries.speed = next((each.speed for each in watched if each.speed is not None), None)
+    entries.memory = next((each.memory for each in watched if each.memory is not None), None)
+    entries.errors = list(dict.fromkeys(error for each in watched for error in each.errors))
+    entries.problems = list(dict.fromkeys(problem for each in watched for problem in each.problems))
     for each in watched:
-        told.shown.update(each.shown)
-    told.findings.sort(key=lambda each: (told.name(each.place.path), *each.place[1:3]))
-    told.files = len({finding.place.path for finding in told.findings})
-    return told
+        entries.shown.update(each.shown)
+    entries.findings.sort(key=lambda each: (entries.name(each.place.path), *each.place[1:3]))
+    entries.files = len({finding.place.path for finding in entries.findings})
+    return entries
 
 
 def _by_place(parts: list[ProcessReport]) -> dict[_Key, list[tuple[ProcessReport, Finding]]]:

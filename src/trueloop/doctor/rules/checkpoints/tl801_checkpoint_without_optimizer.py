@@ -161,7 +161,7 @@ class CheckpointWithoutOptimizer(Rule):
                 # A GAN's weights may be in one file, its optimizers and the epoch in a second one.
                 one_run = _root(source) is _root(resumed) or bool(self._restored)
                 if one_run and optimizer.trains(model):
-                    self._tell(loaded, turn.loop, optimizer)
+                    self._report_missing(loaded, turn.loop, optimizer)
                     break
 
     def _may_be_restored(self, optimizer: Optimizer, resumed: Checkpoint) -> bool:
@@ -177,7 +177,7 @@ class CheckpointWithoutOptimizer(Rule):
             return False
         return not resumed.optimizer_restored <= {_last(each) for each in self._restored}
 
-    def _tell(self, loaded: StateDictLoaded, loop: Loop, optimizer: Optimizer) -> None:
+    def _report_missing(self, loaded: StateDictLoaded, loop: Loop, optimizer: Optimizer) -> None:
         counts = "count" if loop.kind == "batches" else "epoch"
         self.report(
             loaded.place,

@@ -59,12 +59,12 @@ class SamplerEpochNotSet(Rule):
 
     def __init__(self) -> None:
         super().__init__()
-        self._told: set[Sampler] = set()
+        self._with_epoch: set[Sampler] = set()
         self._passes: dict[Loader, list[Loop]] = {}
 
     def on_used(self, event: Used) -> None:
         if event.what.endswith("DistributedSampler.set_epoch"):
-            self._told.add(event.subject)
+            self._with_epoch.add(event.subject)
 
     def on_backward(self, event: Backward) -> None:
         loader, loop = trained_loader(event), batch_loop(event)
@@ -74,7 +74,7 @@ class SamplerEpochNotSet(Rule):
         if loop not in passes:
             passes.append(loop)
         sampler = _shuffling(loader)
-        if sampler is not None and (sampler in self._told or sampler.epoch_told):
+        if sampler is not None and (sampler in self._with_epoch or sampler.epoch_set):
             self.refute(loop.place)
             return
         if len(passes) < 2 or sampler is None:

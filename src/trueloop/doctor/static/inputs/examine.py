@@ -64,7 +64,7 @@ def examine(path: str) -> Examined:
         tuple(problems),
         tuple((other, followed[other]) for other in sorted(followed.keys() - {path})),
         may_have_ignores(document),
-        gaps.told(path),
+        gaps.unread_file(path),
     )
 
 

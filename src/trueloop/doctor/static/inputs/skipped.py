@@ -42,7 +42,7 @@ class Gaps:
         self.not_followed |= other.not_followed
         self.faults += other.faults
 
-    def told(self, path: str) -> Unread | None:
+    def unread_file(self, path: str) -> Unread | None:
         """All of it in one line about the file at the absolute `path`; None if there is nothing."""
         parts = [*self._runs(path), *self._rest(path)]
         if not parts:

@@ -236,10 +236,10 @@ def _write_to_model(m: Interpreter, owner: Model, name: str, value: object, node
         if old is not None:
             del owner.children[name]
         owner.attributes[name] = value
-    _tell(m, owner, name, value, node)
+    _emit_write(m, owner, name, value, node)
 
 
-def _tell(m: Interpreter, owner: Model, name: str, value: object, node: ast.AST) -> None:
+def _emit_write(m: Interpreter, owner: Model, name: str, value: object, node: ast.AST) -> None:
     what, spelled, used, comma = NOWHERE, "", None, False
     if isinstance(value, (Sequence, DictValue)):
         what = m.place(m.assigned) if m.assigned is not None else NOWHERE

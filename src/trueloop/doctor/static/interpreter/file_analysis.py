@@ -178,7 +178,7 @@ class FileAnalysis:
         except Exception as error:
             if self.strict:
                 raise
-            self.gaps.faults.append(_told(error))
+            self.gaps.faults.append(_one_line(error))
         self.gaps.left_out = machine.left_out | self.gaps.left_out
         for rule in runner.rules:
             for finding in rule.findings:
@@ -191,7 +191,7 @@ class FileAnalysis:
         return machine
 
 
-def _told(error: Exception) -> str:
+def _one_line(error: Exception) -> str:
     frame = traceback.extract_tb(error.__traceback__)[-1]
     what = cut(" ".join(f"{type(error).__name__}: {error}".split()), 200)
     return f"{what}, {os.path.basename(frame.filename)}:{frame.lineno}"
