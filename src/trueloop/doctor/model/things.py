@@ -7,12 +7,13 @@ these.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.known_values import Value
+from trueloop.doctor.model.submodules import Nested
 
 NOWHERE = Location("", 0)
 
@@ -48,20 +49,16 @@ class PositionalEps(NamedTuple):
 
 
 @dataclass(eq=False, kw_only=True)
-class Model(Thing):
+class Model(Nested, Thing):
     """A module with (or without) parameters."""
 
     kind: str = ""
     """Dotted class name: `torch.nn.Linear`, or the user's own class."""
     training: bool | None = True
     """Its mode now; None where unknown (a function's parameter)."""
-    children: dict[str, Model] = field(default_factory=dict)
-    """Registered submodules by name."""
     complete: bool = True
     """All its children are known; False for a model made by foreign code."""
     parents: list[Model] = field(default_factory=list)
-    wraps: Model | None = None
-    """The module inside DistributedDataParallel, DataParallel, torch.compile, ..."""
     wrapper: str = ""
     """`ddp`, `dp`, `compile`, `fsdp`, `ema`, ...; empty for none."""
     asks_mode: bool = False
@@ -80,28 +77,6 @@ class Model(Thing):
     """Open conditions that it was made under; see `Event.guards`."""
 
     eps: PositionalEps | None = None
-
-    def family(self) -> Iterator[Model]:
-        """Itself and everything inside it."""
-        seen: set[int] = set()
-        waiting = [self]
-        while waiting:
-            model = waiting.pop()
-            if id(model) in seen:
-                continue
-            seen.add(id(model))
-            yield model
-            waiting.extend(model.children.values())
-            if model.wraps is not None:
-                waiting.append(model.wraps)
-
-    def covers(self, other: Model) -> bool:
-        """`other` is this model, or a part of it."""
-        return any(member is other for member in self.family())
-
-    def shares_parameters(self, other: Model) -> bool:
-        """They share parameters: one covers the other."""
-        return self is other or self.covers(other) or other.covers(self)
 
     @property
     def mode_dependent(self) -> bool | None:

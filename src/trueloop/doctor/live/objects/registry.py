@@ -15,6 +15,7 @@ from torch.utils.data import DataLoader
 from trueloop.doctor.live.frames import source_map
 from trueloop.doctor.live.objects import inspection
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.submodules import Submodules
 from trueloop.doctor.model.things import (
     NOWHERE,
     RATES_UNTOUCHED,
@@ -169,14 +170,16 @@ class ObjectRegistry:
         if model.sharded is None and _is_sharded(type(module)):
             model.sharded = _divides_data(module)
         children = {name: child for name, child in module._modules.items() if child is not None}
-        if children:
-            model.children = {name: self.model(child) for name, child in children.items()}
-            for child in model.children.values():
-                if not any(each is model for each in child.parents):
-                    child.parents.append(model)
         if model.wrapper:
             inner = children.get("module") or children.get("_orig_mod")
             model.wraps = self.model(inner) if inner is not None else None
+        if children:
+            known = {name: self.model(child) for name, child in children.items()}
+            if known != model.children:
+                model.children = Submodules(known)
+            for child in model.children.values():
+                if not any(each is model for each in child.parents):
+                    child.parents.append(model)
 
     def models_of(
         self, parameters: Iterable[torch.Tensor]

@@ -133,10 +133,7 @@ class StepRule(Rule):
 
 def share(one: Model, other: Model) -> bool:
     """They have parameters in common."""
-    if one is other:
-        return True
-    mine = {id(each) for each in one.family()}
-    return any(id(each) in mine for each in other.family())
+    return one.overlaps(other)
 
 
 def has_parameters_of(optimizer: Optimizer, model: Model) -> bool:

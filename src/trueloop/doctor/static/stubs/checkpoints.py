@@ -14,6 +14,7 @@ from trueloop.doctor.model.events import (
     StateDictLoaded,
 )
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.submodules import Submodules
 from trueloop.doctor.model.things import NOWHERE, Checkpoint, Model, StateDict, Tensor, Thing
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.passed_arguments import where_passed
@@ -382,9 +383,11 @@ def duplicate(call: LibraryCall, value: Value, memo: dict[int, Value], deep: boo
         made.name, made.made = "", call.place
     if isinstance(made, Model):
         inside = {key: inner(child) for key, child in made.children.items()}
-        made.children = {key: each for key, each in inside.items() if isinstance(each, Model)}
         wrapped = inner(made.wraps) if made.wraps is not None else None
         made.wraps = wrapped if isinstance(wrapped, Model) else None
+        made.children = Submodules(
+            {key: each for key, each in inside.items() if isinstance(each, Model)}
+        )
         made.parents = []
         call.emit(Made, thing=made)
     return made
