@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from trueloop.doctor import static
 from trueloop.doctor.model.findings import Finding, Location, Related
+from trueloop.doctor.static.inputs import garbage
 from trueloop.doctor.static.inputs.cache import Cache, Examined, digest_of_file
 from trueloop.doctor.static.inputs.columns import relocated
 from trueloop.doctor.static.inputs.discovery import FileProblem
@@ -140,11 +141,18 @@ def examine_all(
     if missing:
         forget_projects()
     several = count > 1 and (jobs is not None or len(missing) > FEW)
-    for found in _side_by_side(missing, count) if several else map(examine, missing):
+    for found in _side_by_side(missing, count) if several else _in_turn(missing):
         results[found.path] = found
         if cache is not None:
             cache.put(found)
     return [results[path] for path in order]
+
+
+def _in_turn(paths: Iterable[str]) -> Iterator[Examined]:
+    with garbage.between_files():
+        for path in paths:
+            yield examine(path)
+            garbage.collect()
 
 
 def forget_projects() -> None:
@@ -194,7 +202,7 @@ def _side_by_side(paths: list[str], jobs: int) -> Iterator[Examined]:
 
 
 def _examine_share(paths: list[str]) -> list[Examined]:
-    return [examine(path) for path in paths]
+    return list(_in_turn(paths))
 
 
 def _end_quietly() -> None:
