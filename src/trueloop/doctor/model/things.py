@@ -392,6 +392,10 @@ class Tensor(Thing):
     divided_by: Size = field(default=None, init=False)  # of a loss, the last time (in source)
     made_from: Sequence[Any] = field(default=(), init=False, repr=False)
     """The argument of a factory function: `torch.tensor(values)` (in source)."""
+    rows_of: Tensor | None = field(default=None, init=False)
+    """The tensor that an index or a mask has picked it from (in source)."""
+    rows_index: str = field(default="", init=False)
+    """The key of that index: equal for tensors that the same value has picked."""
     volatile: bool = field(default=False, init=False)
     """Recording was switched off as before torch 0.4 (in source)."""
     version: int | None = None

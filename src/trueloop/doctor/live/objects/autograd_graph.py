@@ -22,9 +22,10 @@ MADE = "trueloop place"
 _NODES = 20_000
 _SHAPES = frozenset(
     "View UnsafeView ReshapeAlias Squeeze Unsqueeze Permute Transpose T ToCopy Clone Alias Slice"
-    " Select Narrow Expand Contiguous Split SplitWithSizes Unbind Index AsStrided".split()
+    " Select Narrow Expand Contiguous Split SplitWithSizes Unbind Index IndexSelect"
+    " AsStrided".split()
 )
-_SAME_DIMENSIONS = frozenset("ToCopy Clone Alias Contiguous Slice Narrow".split())
+_SAME_DIMENSIONS = frozenset("ToCopy Clone Alias Contiguous Slice Narrow IndexSelect".split())
 _LINEAR = frozenset(
     "Addmm Mm Baddbmm Bmm Convolution MkldnnLinear MkldnnConvolution Linear".split()
 )
@@ -180,9 +181,18 @@ def activation(tensor: torch.Tensor) -> Activation | None:
             return Activation(_ACTIVATIONS[name], dim, node.metadata.get(MADE, NOWHERE))
         if name not in _SHAPES:
             return None
-        kept = kept and name in _SAME_DIMENSIONS
+        kept = kept and (name in _SAME_DIMENSIONS or (name == "Index" and _picks_rows(node)))
         node = node.next_functions[0][0]
     return None
+
+
+def _picks_rows(node: GraphNode) -> bool:
+    """`output[mask]`, `output[rows]`: what is left has the same dimensions."""
+    try:
+        indices: Sequence[torch.Tensor | None] = getattr(node, "_saved_indices", ())
+    except RuntimeError:  # a backward has freed them
+        return False
+    return len(indices) == 1 and indices[0] is not None and indices[0].dim() == 1
 
 
 def is_hidden(tensor: torch.Tensor) -> bool:

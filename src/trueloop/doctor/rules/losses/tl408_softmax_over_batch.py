@@ -38,8 +38,9 @@ def forward(self, x):                      # x: (N, features)
 ## How it is detected
 
 The dimension is a literal 0, and the result reaches `NLLLoss` or `CrossEntropyLoss` as input
-through shape operations only. The target is a whole batch of labels: from a `DataLoader`, or, in a
-running program, one for each of several rows. There handwritten losses are read from their graph
+through shape operations only. The target is a whole batch of labels: from a `DataLoader`, picked by
+the same index or mask as the rows of the input, or, in a running program, one for each of several
+rows. There handwritten losses are read from their graph
 too: `gather` or indexing picks one class of each row, or the targets are multiplied with it and
 summed over the classes. Not reported: code where a single sample could be meant (batches of one,
 labels taken one by one), square matrices, and intended softmaxes over the batch (attention over a
@@ -49,6 +50,7 @@ bag, contrastive losses, policies on one observation).
 from __future__ import annotations
 
 from trueloop.doctor.model.events import Loss
+from trueloop.doctor.model.known_values import Unknown
 from trueloop.doctor.model.loss_measurements import HandwrittenSoftmax
 from trueloop.doctor.model.things import Tensor
 from trueloop.doctor.rules.base import Rule
@@ -63,12 +65,15 @@ class SoftmaxOverBatch(Rule):
         criterion, source = event.criterion, event.input
         if not criterion.known or criterion.kind not in _OVER_CLASSES:
             return
+        picked = isinstance(source, Tensor) and _picks_rows(source, event.target)
+        if isinstance(source, Tensor) and picked:
+            source = source.rows_of
         activation = source.activation if isinstance(source, Tensor) else None
         if activation is None or activation.dim != 0:
             return
         if activation.kind not in ("softmax", "log_softmax"):
             return
-        if not _is_batch(event.target) and not _are_rows(source, event.target):
+        if not picked and not _is_batch(event.target) and not _are_rows(source, event.target):
             return
         self.report(
             activation.place if activation.place.line else event.place,
@@ -98,6 +103,15 @@ def _are_rows(source: object, target: object) -> bool:
     if len(shape) != 2 or not all(isinstance(each, int) for each in (*shape, *labels)):
         return False
     return labels == shape[:1] and shape[0] != shape[1] and 1 not in shape
+
+
+def _picks_rows(source: Tensor, target: object) -> bool:
+    """One index picks rows of both: `output[mask]` and `labels[mask]`."""
+    if source.rows_of is None:
+        return False
+    if isinstance(target, Tensor):
+        return target.rows_index == source.rows_index
+    return isinstance(target, Unknown) and target.key.endswith(f"[{source.rows_index}]")
 
 
 def _is_batch(target: object) -> bool:

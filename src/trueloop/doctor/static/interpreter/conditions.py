@@ -226,7 +226,11 @@ def _counted(m: Interpreter, kind: type[ast.cmpop], left: Constant, right: Any) 
     elif isinstance(loop, Loop):
         outcome = _is_last(m, loop)
     else:
-        return Unknown(f"{m.key(left)} == {m.key(right)}", (left, right))
+        key = f"{m.key(left)} == {m.key(right)}"
+        found = Unknown(key if kind is ast.Eq else f"not {key}", (left, right))
+        if isinstance(right, Unknown):
+            found.equals = (right.key, left.value)
+        return found
     return Constant(outcome == (kind is ast.Eq), modulo=left.modulo)
 
 

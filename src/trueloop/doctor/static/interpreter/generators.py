@@ -75,13 +75,13 @@ def loop_over_generator(
 
     def on_yield(value: Value) -> Value:
         nonlocal index
-        if not index:
-            _announce(m, node, loop, before)
         # The body of the loop is not called by the generator.
         calls, modules = m.calls[where[0] :], m.modules[where[1] :]
         functions, receivers = m.functions[where[2] :], m.receivers[where[3] :]
         del m.calls[where[0] :], m.modules[where[1] :]
         del m.functions[where[2] :], m.receivers[where[3] :]
+        if not index:
+            _announce(m, node, loop, before)
         try:
             with m.turn(loop, index):
                 signal = turn(value)

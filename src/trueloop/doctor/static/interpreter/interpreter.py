@@ -369,10 +369,10 @@ class Interpreter(Counting, ABC):
         if self.policy.optional or equals is None:
             return None
         name = equals[0].rpartition(".")[2]
-        for module in (self.modules[-1], self.modules[0]):
-            if isinstance(default := module.survey.options.get(name), str):
-                return bool(default == equals[1])
-        return None
+        files = [*self.modules[::-1], *(scope.module for scope in self.namespaces.values())]
+        defaults = (module.survey.options.get(name) for module in files)
+        default = next((each for each in defaults if isinstance(each, (str, int, float))), None)
+        return None if default is None else bool(default == equals[1])
 
     def _ruled_out(self, value: Value) -> bool:
         """The run was asked to take the same quantity for a different constant, or has found it to

@@ -143,7 +143,7 @@ class FileSummary:
     def _look_at_call(self, node: ast.Call, inside: tuple[CodeContents, ...]) -> None:
         function = node.func
         name = last_name(function)
-        if name == "add_argument":
+        if name in ("add_argument", "add"):
             self._look_at_option(node)
         elif name in _LOGS:
             parts = (part for arg in node.args for part in ast.walk(arg))
@@ -179,6 +179,8 @@ class FileSummary:
         names = [flag.value for flag in flags if isinstance(flag, ast.Constant)]
         words = [name for name in names if isinstance(name, str)]
         words = [word for word in words if word.startswith("--")] or words
+        if last_name(node.func) == "add":  # of a parser by configargparse, or of a set
+            words = [word for word in words if word.startswith("-")]
         if not words or "default" not in named:
             return
         try:

@@ -215,6 +215,8 @@ def element(m: Interpreter, value: Tensor, index: object, node: ast.AST) -> Tens
             made.role = "input" if key == 0 else "target"
     else:
         made.shape = _rows(value.shape, index)
+        if isinstance(index, (Tensor, Unknown)):
+            made.rows_of, made.rows_index = value, m.key(index)
     made.grad_of, made.data_of = value.grad_of, value.data_of
     return made
 
