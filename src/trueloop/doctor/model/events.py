@@ -132,6 +132,8 @@ class ModelForward(Event):
     functional: bool = False  # through `torch.func.functional_call`
     flags: frozenset[tuple[str, bool]] = frozenset()  # arguments by name, `True` or `False`
     fetched: int = 0  # the turn in which its inputs were fetched; 0: not seen (in source)
+    switched_on: tuple[Model, ...] = ()
+    """The batch norm and dropout layers that were called in it, in train mode (in source)."""
 
 
 @dataclass(eq=False, kw_only=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Self
 
-from trueloop.doctor.model.events import Event
+from trueloop.doctor.model.events import Event, ModelForward
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import NOWHERE, Criterion, Loader, Model, Optimizer, Thing
 
@@ -232,6 +232,20 @@ class MuonOfEmbedding(Measured):
     parameters: list[str]
     held: str
     """`the embedding`, `the output layer`, or both."""
+
+
+@dataclass(eq=False, kw_only=True)
+class FrozenLayersRan(Measured):
+    """Batch norm or dropout ran in train mode, inside of what learns nothing."""
+
+    forward: ModelForward
+    part: Model
+    """The outermost module around them that is frozen; or the one that was called, under
+    `no_grad`."""
+    layers: list[Model]
+    frozen: bool
+    written: bool
+    """Its weights have changed since it was first seen."""
 
 
 @dataclass(eq=False, kw_only=True)

@@ -67,6 +67,7 @@ ENTRIES = (
     Entry("TL205", "forward-called-directly", "warning", "S", once_a_function=True),
     Entry("TL206", "functional-dropout-always-on", "error", "SL"),
     Entry("TL207", "checkpoint-redraws", "error", "L"),
+    Entry("TL208", "frozen-part-in-train-mode", "warning", "SL"),
     # Parameters and the optimizer
     Entry("TL301", "optimizer-holds-stale-parameters", "error", "SL"),
     Entry("TL302", "parameters-not-optimized", "error", "L"),

@@ -8,6 +8,7 @@ from trueloop.doctor.live.probes import (
     constant_terms,
     data,
     dict_lengths,
+    frozen_parts,
     idle_parameters,
     layers_made_again,
     losses,
@@ -46,6 +47,7 @@ PROBES: tuple[type[Probe], ...] = (
     padding.Padding,
     micro_batches.MicroBatches,
     weights_kept.KeptWeights,
+    frozen_parts.FrozenParts,
 )
 """In the order in which they hear of a moment."""
 

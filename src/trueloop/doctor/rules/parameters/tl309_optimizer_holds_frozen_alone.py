@@ -47,60 +47,22 @@ that cannot be read, and optimizers that never step.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 
-from trueloop.doctor.model.events import (
-    Ended,
-    EscapedToUnknown,
-    FlagsSet,
-    Made,
-    OptimizerStep,
-    Replaced,
-)
+from trueloop.doctor.model.events import Ended, OptimizerStep
 from trueloop.doctor.model.things import Model, Optimizer
-from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called
+from trueloop.doctor.rules.shared.frozen import FrozenModules
 
-_PARAMETERS = re.compile(r"[\w.\[\]]+\.parameters\(\)")
 
-
-class OptimizerHoldsFrozenAlone(Rule):
+class OptimizerHoldsFrozenAlone(FrozenModules):
     code = "TL309"
 
     def __init__(self) -> None:
         super().__init__()
-        self._frozen: list[FlagsSet] = []
-        """Events that freeze a whole module, and were not taken back."""
-        self._born: dict[Model, int] = {}
         self._steps: Counter[Optimizer] = Counter()
         self._idle: dict[Optimizer, frozenset[int]] = {}
         """Groups that were frozen at every step."""
-        self._gradual = False
-        """The training loop thaws something: of its turns, the reader goes through a few."""
-
-    def on_made(self, event: Made) -> None:
-        if isinstance(event.thing, Model):
-            self._born[event.thing] = event.serial
-
-    def on_flags_set(self, event: FlagsSet) -> None:
-        if event.requires_grad is False and not event.guards and _is_whole(event):
-            self._frozen.append(event)
-        elif event.requires_grad is not False:
-            self._thaw(event.model)
-            self._gradual |= any(turn.loop.kind != "other" for turn in event.turns)
-
-    def on_replaced(self, event: Replaced) -> None:
-        if event.how != "assigned" or not isinstance(event.new, Model):
-            self._thaw(event.model)  # a new module is known by when it was made
-
-    def on_escaped_to_unknown(self, event: EscapedToUnknown) -> None:
-        for thing in event.things:
-            if isinstance(thing, Model):
-                self._thaw(thing)
-
-    def _thaw(self, model: Model) -> None:
-        self._frozen = [each for each in self._frozen if not each.model.shares_parameters(model)]
 
     def on_optimizer_step(self, event: OptimizerStep) -> None:
         optimizer = event.optimizer
@@ -121,15 +83,13 @@ class OptimizerHoldsFrozenAlone(Rule):
         """It was frozen whole, and has got nothing new since, which only a model whose inside was
         read can show (`model.classifier[6] = ...`)."""
         return model.complete and any(
-            each.model.covers(model)
-            and all(self._born.get(part, 0) < each.serial for part in model.family())
-            for each in self._frozen
+            all(self.freezes(each, part) for part in model.family()) for each in self.frozen
         )
 
     def on_ended(self, event: Ended) -> None:
         for optimizer, idle in self._idle.items():
             idle &= self._idle_groups(optimizer)
-            if self._gradual and optimizer.frozen_groups is None:
+            if self.gradual and optimizer.frozen_groups is None:
                 continue
             if idle and self._steps[optimizer] > 1:
                 self._report(optimizer, idle)
@@ -144,7 +104,7 @@ class OptimizerHoldsFrozenAlone(Rule):
         )
         freezes = [
             (each.place, "freezes them")
-            for each in self._frozen
+            for each in self.frozen
             for number in sorted(idle)
             if optimizer.groups and any(each.model.covers(m) for m in optimizer.groups[number])
         ]
@@ -155,14 +115,3 @@ class OptimizerHoldsFrozenAlone(Rule):
             fix="Give it the parameters that should learn, or set `requires_grad_(True)` on these.",
             related=freezes[:1],
         )
-
-
-def _is_whole(event: FlagsSet) -> bool:
-    """It is one call, or the whole body of a loop over `parameters()`."""
-    loop = event.turns[-1].loop if event.turns else None
-    return event.whole or (
-        loop is not None
-        and event.place.function == loop.place.function
-        and loop.lines == 1
-        and _PARAMETERS.fullmatch(str(loop.over)) is not None
-    )

@@ -120,8 +120,8 @@ class Interpreter(Counting, ABC):
         self.forked = 0
         self.beginning = False
         """The next function is entered without a caller: its defaults are options, not values."""
-        self.inside_models = 0
-        """How many modules' `forward` the machine is in."""
+        self.inside_models = 0  # of how many modules the machine is in the `forward`
+        self.switched_on: list[Model] = []  # see `ModelForward`
         self._begin()
 
     def _begin(self) -> None:

@@ -16,7 +16,7 @@ from trueloop.doctor.model.events import (
     Used,
     ZeroGrad,
 )
-from trueloop.doctor.model.things import Activation, Criterion, Model, PositionalEps, Tensor
+from trueloop.doctor.model.things import Activation, Criterion, Model, Tensor
 from trueloop.doctor.static.interpreter.calls import enter, is_loss_module, start
 from trueloop.doctor.static.interpreter.fetches import inputs_fetched_at
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
@@ -35,11 +35,14 @@ from trueloop.doctor.static.interpreter.values import (
     Value,
     constant,
 )
-from trueloop.doctor.static.stubs.options import dropout_rate
+from trueloop.doctor.static.stubs.options import dropout_rate, positional_eps
 from trueloop.doctor.static.stubs.tensors import derive, tensors_in
 
 _PASS_THROUGH = frozenset("Flatten Unflatten Identity Dropout Dropout2d Dropout3d".split())
 _BATCH_NORMS = frozenset("BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm".split())
+_SWITCHED = frozenset(
+    f"torch.nn.{name}" for name in (*_BATCH_NORMS, "Dropout", "Dropout1d", "Dropout2d", "Dropout3d")
+)
 _LINEAR = frozenset(
     "Linear Bilinear LazyLinear Conv1d Conv2d Conv3d ConvTranspose2d LazyConv2d".split()
 )
@@ -63,23 +66,12 @@ def _layer(call: LibraryCall) -> Value:
     elif short.startswith("Transformer") and call.kwargs.get("dropout") is not None:
         model.arguments["p"] = constant(call.kwargs["dropout"])
     elif short in _BATCH_NORMS:
-        model.eps = _positional_eps(call)
+        model.eps = positional_eps(call)
     for name, value in call.kwargs.items():
         if isinstance(value, Model):
             model.children[name] = value
     call.emit(Made, thing=model)
     return model
-
-
-def _positional_eps(call: LibraryCall) -> PositionalEps | None:
-    """`nn.BatchNorm2d(n, 0.8)`, unless it is written as an `eps`."""
-    written_args = getattr(call.node, "args", [])
-    if len(call.args) != 2 or len(written_args) != 2 or call.open or "momentum" in call.kwargs:
-        return None
-    value = constant(call.args[1])
-    if type(value) is not float or "eps" in written(written_args[1]).lower():
-        return None
-    return PositionalEps(value, call.machine.place(written_args[1]))
 
 
 def _fill(call: LibraryCall, model: Model, short: str) -> None:
@@ -202,6 +194,10 @@ def run_forward(call: LibraryCall, *, direct: bool, functional: bool = False) ->
     m.spend(1, call.node)
     outer = m.inside_models == 0 and not is_loss_module(model)
     training = model.training
+    if outer:
+        m.switched_on = []
+    if training and model.kind in _SWITCHED:
+        m.switched_on.append(model)
     m.inside_models += 1
     try:
         with m.nested(call.node) as may_go:
@@ -222,6 +218,7 @@ def run_forward(call: LibraryCall, *, direct: bool, functional: bool = False) ->
             fetched=inputs_fetched_at(m, [*call.args, *call.kwargs.values()]),
             result_used=call.result_used,
             flags=_flags(call),
+            switched_on=tuple(m.switched_on),
             **_spelling(call),
         )
     elif is_loss_module(model) and isinstance(result, Tensor):
@@ -477,7 +474,7 @@ def _requires_grad(call: LibraryCall) -> Value:
     return model
 
 
-@methods(Model, "reset_parameters", "apply")
+@methods(Model, "reset_parameters", "apply", "reset_running_stats")
 def _initialise(call: LibraryCall) -> Value:
     """Layers draw their weights again, or a function does it for each."""
     call.emit(

@@ -1,11 +1,14 @@
-"""Options of the command line, and their defaults."""
+"""Options of the command line with their defaults, and of layers."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from trueloop.doctor.model.things import PositionalEps
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
-from trueloop.doctor.static.interpreter.values import Constant, Unknown, Value
+from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall
+from trueloop.doctor.static.interpreter.syntax import written
+from trueloop.doctor.static.interpreter.values import Constant, Unknown, Value, constant
 
 
 def option_default(m: Interpreter, value: Value) -> object:
@@ -33,3 +36,14 @@ def dropout_rate(m: Interpreter, value: Value) -> float | None:
     if isinstance(value, Constant):
         return value.value if isinstance(value.value, (int, float)) else None
     return 0 if option_default(m, value) in (0, 0.0) else None
+
+
+def positional_eps(call: LibraryCall) -> PositionalEps | None:
+    """`nn.BatchNorm2d(n, 0.8)`, unless it is written as an `eps`."""
+    written_args = getattr(call.node, "args", [])
+    if len(call.args) != 2 or len(written_args) != 2 or call.open or "momentum" in call.kwargs:
+        return None
+    value = constant(call.args[1])
+    if type(value) is not float or "eps" in written(written_args[1]).lower():
+        return None
+    return PositionalEps(value, call.machine.place(written_args[1]))
