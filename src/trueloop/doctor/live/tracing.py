@@ -34,24 +34,17 @@ def is_abstract(*given: Any) -> bool:
         return True
     if dispatch_modes() and any(torch._C._get_dispatch_mode(key) is not None for key in _KEYS):
         return True
-    if _is_fx_tracing():
-        return True
+    fx: Any = sys.modules.get("torch.fx._symbolic_trace")
+    if fx is not None:
+        known = hasattr(fx, "_is_fx_tracing_flag")  # a variable of the module, up to torch 2.13
+        if fx._is_fx_tracing_flag if known else fx._get_is_fx_tracing():
+            return True
     if len(given) == 2 and not given[1] and type(given[0]) is tuple and len(given[0]) == 1:
         given = given[0]  # the arguments of a call, by place and by name
     if len(given) == 1 and type(given[0]) is torch.Tensor and not function_modes():
         return given[0].is_meta  # by far the most
     with no_torch_function():
         return any(each.is_meta or _is_fake(each) for each in autograd_graph.tensors_in(given))
-
-
-def _is_fx_tracing() -> bool:
-    """A program is being traced by `torch.fx`."""
-    fx: Any = sys.modules.get("torch.fx._symbolic_trace")
-    if fx is None:
-        return False
-    if hasattr(fx, "_is_fx_tracing_flag"):  # a variable of the module, up to torch 2.13
-        return bool(fx._is_fx_tracing_flag)
-    return bool(fx._get_is_fx_tracing())
 
 
 def _is_fake(tensor: torch.Tensor) -> bool:

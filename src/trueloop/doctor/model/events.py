@@ -271,6 +271,7 @@ class FlagsSet(Event):
     requires_grad: bool | None
     whole: bool = False
     """Certainly of all its parameters: `model.requires_grad_(...)`."""
+    thawed_later: bool = False  # the file may thaw it in turns that are not read (in source)
 
 
 @dataclass(eq=False, kw_only=True)

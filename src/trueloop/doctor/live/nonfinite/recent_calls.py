@@ -82,10 +82,6 @@ def _lightly(value: object) -> Any:
     return value
 
 
-def _is_large(args: Args) -> bool:
-    return bool(args) and type(args[0]) is torch.Tensor and args[0].numel() > _LARGE
-
-
 class RecentCalls:
     """Of one thread: the one that trains."""
 
@@ -169,7 +165,9 @@ class RecentCalls:
     def _is_special(self, args: Args, kwargs: Kwargs) -> bool:
         """There is more to note of a call than its arguments by place."""
         is_plain = not (self._any_draws or kwargs or function_modes())
-        return not is_plain or _is_any_autocast_enabled() or _is_large(args)
+        if not is_plain or _is_any_autocast_enabled():
+            return True
+        return bool(args) and type(args[0]) is torch.Tensor and args[0].numel() > _LARGE
 
     def begin(
         self, function: Any, args: Args, kwargs: Kwargs, frame: FrameType, *, look: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 import torch
@@ -167,7 +167,8 @@ class ObjectRegistry:
     def refresh(self, module: nn.Module, model: Model) -> None:
         """Bring a model's mode and children up to date."""
         model.training = module.training
-        if model.sharded is None and _is_sharded(type(module)):
+        # The class that `fully_shard` gives a module.
+        if model.sharded is None and type(module).__bases__[0].__name__ == "FSDPModule":
             model.sharded = _divides_data(module)
         children = {name: child for name, child in module._modules.items() if child is not None}
         if model.wrapper:
@@ -377,12 +378,6 @@ class ObjectRegistry:
         return found
 
 
-def _is_sharded(kind: type) -> bool:
-    """`fully_shard` has given a module this class."""
-    bases = kind.__bases__
-    return bool(bases) and bases[0].__name__ == "FSDPModule"
-
-
 def _divides_data(module: nn.Module) -> bool:
     """A sharded module is one of as many replicas as there are ranks: no axis of its mesh is one of
     tensor or pipeline parallelism, along which ranks see the same data."""
@@ -411,24 +406,19 @@ def _shares_by_hand(loader: DataLoader[Any], made: Location) -> bool:
     return rank_identity.shares(loader, made.path, name)
 
 
-def _parts(root: nn.Module, wanted: Iterable[int]) -> list[nn.Module]:
-    """The largest modules below `root`, or itself, whose trainable parameters are all wanted; and
+def _parts(module: nn.Module, wanted: Collection[int]) -> list[nn.Module]:
+    """The largest modules below a module, or itself, whose trainable parameters are all wanted; and
     those that have only some of them."""
-    identities = set(wanted)
-
-    def search(module: nn.Module) -> list[nn.Module]:
-        below = [p for p in inspection.weights(module) if p.requires_grad or id(p) in identities]
-        if not below or not any(id(p) in identities for p in below):
-            return []
-        own = any(id(p) in identities for p in module._parameters.values() if p is not None)
-        if own or all(id(p) in identities for p in below):
-            return [module]
-        return [
-            found for child in module._modules.values() if child is not None
-            for found in search(child)
-        ]  # fmt: skip
-
-    return search(root)
+    below = [p for p in inspection.weights(module) if p.requires_grad or id(p) in wanted]
+    if not below or not any(id(p) in wanted for p in below):
+        return []
+    own = any(id(p) in wanted for p in module._parameters.values() if p is not None)
+    if own or all(id(p) in wanted for p in below):
+        return [module]
+    return [
+        found for child in module._modules.values() if child is not None
+        for found in _parts(child, wanted)
+    ]  # fmt: skip
 
 
 def _package(kind: type) -> str:

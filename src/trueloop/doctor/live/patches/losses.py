@@ -85,13 +85,9 @@ def _loss(recorder: Recorder, kind: str, original: Callable[P, R]) -> Callable[P
             output = original(*args, **kwargs)
         if track is not None and inspection.is_tensor(output) and not track.quiet:
             frame = sys._getframe(1)
-
-            def say() -> None:
-                given = dict(zip(names, args, strict=False)) | kwargs  # the call has gone well
-                ordered = {name: given[name] for name in names if name in given}
-                _computed(recorder, kind, ordered, output, frame)
-
-            hub.guarded(say)
+            given = dict(zip(names, args, strict=False)) | kwargs  # the call has gone well
+            ordered = {name: given[name] for name in names if name in given}
+            hub.guarded(_computed, recorder, kind, ordered, output, frame)
             if hub.follows_training and not torch.is_grad_enabled():
                 _without_graph(recorder, kind, args, kwargs, output, frame)
         return output

@@ -260,6 +260,8 @@ def _unscale(recorder: Recorder, original: Method[Any, P, None]) -> Method[Any, 
     hub = recorder.hub
 
     def unscale_(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> None:
+        if hub.sampling:
+            hub.guarded(hub.gradients_used, sys._getframe(1))
         original(self, *args, **kwargs)
         if hub.sampling:
             frame, things = sys._getframe(1), recorder.things
@@ -324,6 +326,7 @@ def _clip(recorder: Recorder, original: Callable[..., R], by: str) -> Callable[.
         if is_compiling() or not hub.sampling:
             return original(*args, **kwargs)
         frame = sys._getframe(1)
+        hub.guarded(hub.gradients_used, frame)  # what was done by hand before is not the clipping's
         limit = args[1] if len(args) > 1 else kwargs.get(key)
         parameters = args[0] if args else kwargs.get("parameters")
         seen = parameters

@@ -141,7 +141,7 @@ def _step(recorder: Recorder, original: Method[LRScheduler, P, R]) -> Method[LRS
             track.quiet = False
         frame = sys._getframe(1)
         given = args[0] if args else kwargs.get("metrics", kwargs.get("epoch"))
-        hub.guarded(lambda: _stepped(recorder, self, given, count, before, frame))
+        hub.guarded(_stepped, recorder, self, given, count, before, frame)
         return result
 
     return step

@@ -126,7 +126,8 @@ class RawInputs(Probe):
                 if "Norm" in type(module).__name__:
                     self._first[thread] = None  # of the layer's output the scale does not matter
             return
-        if not _has_weights(module) or self._looks[id(root)] >= _LOOKS:
+        has_weights = next(module.parameters(recurse=False), None) is not None
+        if not has_weights or self._looks[id(root)] >= _LOOKS:
             return
         self._looks[id(root)] += 1
         self._first[thread] = None
@@ -150,10 +151,6 @@ class RawInputs(Probe):
 
     def unwatched(self) -> None:
         self._first.clear()
-
-
-def _has_weights(module: nn.Module) -> bool:
-    return next(module.parameters(recurse=False), None) is not None
 
 
 def _trains(module: nn.Module) -> bool:

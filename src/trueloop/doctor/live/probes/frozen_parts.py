@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -32,6 +33,10 @@ class FrozenParts(Probe):
         """Of the modules of the current forward."""
         self._gathered = WeakMap[bool]()
         """Batch norms, and whether they had statistics when they were first seen."""
+        self._within = WeakMap[weakref.ref[nn.Module]]()
+        """Layers that ran so -> the part around them."""
+        self._learned: list[nn.Module] = []
+        """Such parts that learned in the current forward."""
         self._weights = WeakMap[tuple[float, ...]]()
         """Parts, and their weights when they were first seen, as two sums."""
 
@@ -40,6 +45,7 @@ class FrozenParts(Probe):
             return
         parts = self._parts(outer)
         if not parts:
+            self._thawed(module)
             return
         if isinstance(module, _DropoutNd):
             # Inside of a network that learns elsewhere it is noise on the features, as usual.
@@ -48,6 +54,15 @@ class FrozenParts(Probe):
             counts = self._moves(module)
         if counts:
             self._ran.append((module, parts[0], not self._learns[id(parts[0])]))
+            if self._within.get(module) is None:
+                self._within.put(module, weakref.ref(parts[0]))
+
+    def _thawed(self, layer: nn.Module) -> None:
+        """It was in a frozen part, which learns now."""
+        reference = self._within.get(layer)
+        part = reference() if reference is not None else None
+        if part is not None:
+            self._learned.append(part)
 
     def _parts(self, outer: list[Any]) -> list[Any]:
         """The modules that are frozen, outermost first; under `no_grad` the outermost of all."""
@@ -71,19 +86,20 @@ class FrozenParts(Probe):
         return found
 
     def after_forward(self, module: nn.Module, given: Any, output: object, event: Event) -> None:
-        ran, self._ran = self._ran, []
-        self._learns = {}
-        if not ran or not isinstance(event, ModelForward):
+        ran, learned = self._ran, self._learned
+        self._ran, self._learned, self._learns = [], [], {}
+        if not ran and not learned:
             return
+        assert isinstance(event, ModelForward)
         model = self.watcher.things.model
-        for part in {id(part): part for _, part, _ in ran}.values():
+        for part in {id(part): part for part in (*(part for _, part, _ in ran), *learned)}.values():
             mine = [(layer, frozen) for layer, each, frozen in ran if each is part]
             found = FrozenLayersRan(
                 forward=event,
                 part=model(part),
                 layers=[model(layer) for layer, _ in mine],
                 frozen=all(frozen for _, frozen in mine),
-                written=self._is_written(part),
+                written=any(each is part for each in learned) or self._is_written(part),
             )
             self.watcher.measure(found.at(event))
 
@@ -98,3 +114,6 @@ class FrozenParts(Probe):
         if before is None:
             self._weights.put(part, sums)
         return before not in (None, sums)
+
+    def unwatched(self) -> None:
+        self._ran, self._learned, self._learns = [], [], {}

@@ -41,11 +41,8 @@ _SKIPPED = ("_parameters", "_buffers", "_modules")
 class Sentinel:
     """Lives as long as the graph that it is noted on."""
 
-    __slots__ = ("__weakref__", "number")
-
-    def __init__(self) -> None:
-        self.number: int | None = None
-        """The update that the graph went into."""
+    number: int | None = None
+    """The update that the graph went into."""
 
 
 class GraphOwner(NamedTuple):

@@ -75,9 +75,6 @@ class UntrackedParameters(Probe):
     # ------------------------------------------------------------------ who holds what
 
     def made(self, optimizer: Optimizer, frame: FrameType) -> None:
-        self._hold(optimizer, frame)
-
-    def _hold(self, optimizer: Optimizer, frame: FrameType) -> None:
         for parameter in inspection.parameters_of(optimizer):
             if self.ever.get(parameter) is None:
                 self.ever.put(parameter, True)
@@ -114,7 +111,7 @@ class UntrackedParameters(Probe):
         if not optimizers:
             return
         for each in optimizers:
-            self._hold(each, frame)
+            self.made(each, frame)
         for parameter, _ in list(self.watcher.things.owners.items()):
             if self.ever.get(parameter) is not None:
                 continue

@@ -17,6 +17,7 @@ from trueloop.doctor.model.measurements import UpdateSizes
 if TYPE_CHECKING:
     from torch.optim import Optimizer
 
+_EXACT = (torch.float32, torch.float64)
 _MATRICES = 8
 _NUMBERS = 32_768
 """Of a matrix, that are looked at."""
@@ -140,7 +141,11 @@ class Sizes:
 
     def before(self, optimizer: Optimizer) -> None:
         """An optimizer is about to step."""
-        held = [p for p in inspection.parameters_of(optimizer) if p.requires_grad and _is_matrix(p)]
+        held = [
+            each
+            for each in inspection.parameters_of(optimizer)
+            if each.requires_grad and each.dim() > 1 and each.numel() and each.dtype in _EXACT
+        ]
         if len(held) > _MATRICES:
             last = len(held) - 1
             held = [held[i * last // (_MATRICES - 1)] for i in range(_MATRICES)]
@@ -187,11 +192,6 @@ class Sizes:
             most_rate=self.most_rate,
             looked=self.count,
         )
-
-
-def _is_matrix(parameter: torch.Tensor) -> bool:
-    exact = parameter.dtype in (torch.float32, torch.float64)
-    return exact and parameter.dim() > 1 and parameter.numel() > 0
 
 
 def _some(tensor: torch.Tensor) -> torch.Tensor:

@@ -40,8 +40,8 @@ To repeat some draws in each epoch: `with torch.random.fork_rng(): torch.manual_
 In two iterations of one loop the same constant goes to torch's global generator (or numpy's or
 `random`'s, if the loop draws from it), and an optimizer created before the loop steps in it, or
 parameters are updated by hand in each batch. Not reported: seeds that change with the loop, seeds
-inside `fork_rng`, a restored state, and loops over trials, folds or variants, which create their
-own optimizers.
+inside `fork_rng`, a restored state, and loops over trials, folds or variants, each of which creates
+an optimizer of its own, which steps in one turn of the loop.
 """
 
 from __future__ import annotations
@@ -69,6 +69,8 @@ class ReseedsInLoop(Rule):
         super().__init__()
         self._born: dict[Optimizer, frozenset[Loop]] = {}
         """The loops that an optimizer was made in."""
+        self._stepped: dict[tuple[Optimizer, Loop], set[int]] = {}
+        """The turns of a loop in which an optimizer steps."""
         self._seeded: dict[tuple[Loop, Location], dict[int, str]] = {}
         """Loop and line -> the turns of the loop that set the seed there, and to what."""
         self._latest: list[tuple[Turn, Location]] = []
@@ -103,7 +105,15 @@ class ReseedsInLoop(Rule):
 
     def on_optimizer_step(self, event: OptimizerStep) -> None:
         born = self._born.get(event.optimizer, frozenset())
-        self._check(event, [turn.loop for turn in event.turns if turn.loop not in born])
+        for turn in event.turns:
+            self._stepped.setdefault((event.optimizer, turn.loop), set()).add(turn.index)
+        # One that each turn makes for itself, unseen, belongs to that turn's trial.
+        own = [
+            turn.loop
+            for turn in event.turns
+            if turn.loop not in born and len(self._stepped[event.optimizer, turn.loop]) > 1
+        ]
+        self._check(event, own)
 
     def _check(self, event: Event, inside: list[Loop]) -> None:
         for (loop, place), turns in self._seeded.items():

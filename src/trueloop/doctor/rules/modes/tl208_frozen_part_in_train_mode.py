@@ -72,6 +72,7 @@ from dataclasses import dataclass, field
 
 from trueloop.doctor.model.events import (
     Ended,
+    FlagsSet,
     ManualUpdate,
     ModelForward,
     ModeSet,
@@ -82,6 +83,7 @@ from trueloop.doctor.model.events import (
 from trueloop.doctor.model.findings import Insert, Remedy
 from trueloop.doctor.model.measurements import FrozenLayersRan
 from trueloop.doctor.model.things import Model, Optimizer, StateDict, Tensor
+from trueloop.doctor.rules.shared.evidence import draws_weights
 from trueloop.doctor.rules.shared.frozen import FrozenModules
 from trueloop.doctor.rules.shared.passes import called, may_train
 
@@ -142,6 +144,11 @@ class FrozenPartInTrainMode(FrozenModules):
         elif event.guards:
             self._optional.update(event.model.family())
 
+    def on_flags_set(self, event: FlagsSet) -> None:
+        super().on_flags_set(event)
+        if event.requires_grad is not False:
+            self._adapting.update(event.model.family())
+
     def on_used(self, event: Used) -> None:
         if event.what in _TAKEN_AGAIN and isinstance(event.subject, Model):
             self._adapting.update(event.subject.family())
@@ -161,12 +168,12 @@ class FrozenPartInTrainMode(FrozenModules):
         if any(layer.training is False and layer in self._optional for layer in layers):
             self.refute(event.place)
         for layer in layers:
-            if layer.training is True and _SET_BY_HAND.isdisjoint(layer.attributes):
+            if layer.training is True and _depends_on_mode(layer):
                 self._look_at(event, layer)
 
     def _look_at(self, event: ModelForward, layer: Model) -> None:
         for each in self.frozen:
-            if self.freezes(each, layer) and _is_known(each.model):
+            if self.freezes(each, layer) and _is_known(each.model) and draws_weights(each.model):
                 part = each.model if event.model.covers(each.model) else event.model
                 self._sight(event, part, [layer], frozen=True)
                 return
@@ -215,8 +222,11 @@ class FrozenPartInTrainMode(FrozenModules):
 
     def on_ended(self, event: Ended) -> None:
         found: dict[tuple[object, ...], list[Sighting]] = {}
+        parts: set[Model] = set()
         for sighting in self._sightings.values():
-            if sighting.updates >= (_UPDATES if sighting.live else 1) and self._is_fault(sighting):
+            enough = sighting.updates >= (_UPDATES if sighting.live else 1)
+            if enough and sighting.part not in parts and self._is_fault(sighting):
+                parts.add(sighting.part)
                 found.setdefault(sighting.forward.place, []).append(sighting)
         for sightings in found.values():
             self._report(sightings)
@@ -226,9 +236,7 @@ class FrozenPartInTrainMode(FrozenModules):
         learned = self._learned_at(sighting)
         if learned is None or not self._adapting.isdisjoint(part.family()):
             return False
-        if any(
-            mode.serial > learned and part.covers(model) for model, mode in self._modes.items()
-        ):
+        if any(mode.serial > learned and part.covers(model) for model, mode in self._modes.items()):
             return False
         if not sighting.frozen:
             updated = [each for each, (_, last) in self._steps.items() if last > forward.serial]
@@ -286,7 +294,7 @@ class FrozenPartInTrainMode(FrozenModules):
             f"{what} is {kept} and runs in train mode while other parameters train: {effect}.",
             fix=f"Call {fix} after every `train()` that reaches it."
             if by is not None
-            else f"Call {fix} before this loop.",
+            else f"Call {fix} before the training loop.",
             related=[(by.place, "turns train mode on")] if by is not None else (),
             remedies=self._remedy(sighting, by) if len(sightings) == 1 else (),
         )
@@ -320,6 +328,12 @@ class FrozenPartInTrainMode(FrozenModules):
 def _is_known(model: Model) -> bool:
     """Its inside was read."""
     return model.known and all(member.complete for member in model.family())
+
+
+def _depends_on_mode(layer: Model) -> bool:
+    if not _SET_BY_HAND.isdisjoint(layer.attributes):
+        return False
+    return _is_batch_norm(layer) if "BatchNorm" in layer.kind else bool(layer.arguments.get("p"))
 
 
 def _is_batch_norm(layer: Model) -> bool:

@@ -26,9 +26,10 @@ class FrozenModules(Rule):
             self._born[event.thing] = event.serial
 
     def on_flags_set(self, event: FlagsSet) -> None:
-        if event.requires_grad is False and not event.guards and _is_whole(event):
-            self.frozen.append(event)
-        elif event.requires_grad is not False:
+        if event.requires_grad is False:
+            if not event.guards and not event.thawed_later and _is_whole(event):
+                self.frozen.append(event)
+        else:
             self.thaw(event.model)
             self.gradual |= any(turn.loop.kind != "other" for turn in event.turns)
 

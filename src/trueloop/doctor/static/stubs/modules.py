@@ -37,6 +37,7 @@ from trueloop.doctor.static.interpreter.values import (
 )
 from trueloop.doctor.static.stubs.options import dropout_rate, positional_eps
 from trueloop.doctor.static.stubs.tensors import derive, tensors_in
+from trueloop.doctor.static.stubs.thawing import thaws_later
 
 _PASS_THROUGH = frozenset("Flatten Unflatten Identity Dropout Dropout2d Dropout3d".split())
 _BATCH_NORMS = frozenset("BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm".split())
@@ -470,7 +471,8 @@ def _move(call: LibraryCall) -> Value:
 def _requires_grad(call: LibraryCall) -> Value:
     flag = call.const(0, "requires_grad", True)
     model: Model = call.receiver
-    call.emit(FlagsSet, model=model, requires_grad=flag, whole=True)
+    later = thaws_later(call.machine.modules[-1].tree)
+    call.emit(FlagsSet, model=model, requires_grad=flag, whole=True, thawed_later=later)
     return model
 
 

@@ -22,6 +22,7 @@ from trueloop.doctor.static.interpreter.values import (
 )
 from trueloop.doctor.static.stubs import constant_gradients
 from trueloop.doctor.static.stubs.manual_updates import cleared, is_nothing, notice
+from trueloop.doctor.static.stubs.thawing import thaws_later
 
 T = TypeVar("T")
 
@@ -309,8 +310,9 @@ def set_attribute(m: Interpreter, tensor: Tensor, name: str, value: object, node
 def flagged(m: Interpreter, tensor: Tensor, needs: Value, node: ast.AST) -> None:
     """`requires_grad` of a parameter was switched: one by one, those of a whole module are."""
     if tensor.role == "parameter" and not tensor.entry:
+        later = thaws_later(m.modules[-1].tree)
         for model in tensor.models:
-            m.emit(FlagsSet, node, model=model, requires_grad=needs)
+            m.emit(FlagsSet, node, model=model, requires_grad=needs, thawed_later=later)
 
 
 def set_element(m: Interpreter, tensor: Tensor, value: object, node: ast.AST) -> None:
