@@ -41,7 +41,7 @@ In two iterations of one loop the same constant goes to torch's global generator
 `random`'s, if the loop draws from it), and an optimizer created before the loop steps in it, or
 parameters are updated by hand in each batch. Not reported: seeds that change with the loop, seeds
 inside `fork_rng`, a restored state, and loops over trials, folds or variants, each of which creates
-an optimizer of its own, which steps in one turn of the loop.
+its own optimizer, which steps in one turn of the loop.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""A frozen, pretrained part runs in train mode while another part trains.
+"""A frozen, pretrained part runs in train mode while other parts train.
 
 ## What it does
 
 Finds a pretrained module whose parameters are all frozen, or a teacher that no optimizer updates,
-which is called in train mode in the training loop of another module, and has batch norm or dropout.
+which is called in train mode in the training loop of a different module, and has batch norm or dropout.
 
 ## Why it breaks training
 
@@ -55,7 +55,7 @@ for epoch in range(epochs):
 
 A part whose weights were loaded, or trained earlier in the program, is called in train mode in a
 loop that steps an optimizer of other parameters. Its own parameters are all frozen and stay so, or
-it is a module of its own that is called under `no_grad` and that no optimizer updates; its weights
+it is a separate module that is called under `no_grad` and that no optimizer updates; its weights
 do not change. Batch norm counts if it keeps running statistics; live, if it has gathered some
 before. Dropout counts only in a teacher, which gets the same input as the module that trains:
 inside of a network, in front of a head or of adapters, it is noise on the features, which is the
@@ -264,7 +264,7 @@ class FrozenPartInTrainMode(FrozenModules):
         return max(found, default=None)
 
     def _trains_on(self, event: StateDictLoaded) -> bool:
-        """The state is that of a model that goes on learning: a copy of it, and no teacher."""
+        """The state is that of a model that learns later: a copy of it, and no teacher."""
         owner = event.state.owner if isinstance(event.state, StateDict) else None
         return isinstance(owner, Model) and any(
             last > event.serial and optimizer.trains(owner)
