@@ -3,7 +3,8 @@
 ## What it does
 
 Finds a pretrained module whose parameters are all frozen, or a teacher that no optimizer updates,
-which is called in train mode in the training loop of a different module, and has batch norm or dropout.
+which is called in train mode in the training loop of a different module, and has batch norm or
+dropout.
 
 ## Why it breaks training
 
@@ -59,8 +60,8 @@ it is a separate module that is called under `no_grad` and that no optimizer upd
 do not change. Batch norm counts if it keeps running statistics; live, if it has gathered some
 before. Dropout counts only in a teacher, which gets the same input as the module that trains:
 inside of a network, in front of a head or of adapters, it is noise on the features, which is the
-usual way to fine-tune. Not reported: a part that is put into train mode by a call of its own
-`train()`, or whose statistics are reset, averaged (`momentum=None`) or taken again (`update_bn`);
+usual way to fine-tune. Not reported: a part that is put into train mode by its own `train()`
+, or whose statistics are reset, averaged (`momentum=None`) or taken again (`update_bn`);
 weights that are copied or averaged from a model that trains (EMA, target networks); a part that is
 thawed later; and in source, models whose inside is not known.
 """
