@@ -41,30 +41,38 @@ UNSAFE = "weights_only=False"
 @pytest.mark.parametrize(
     "program",
     [
-        f"model.load_state_dict(torch.load(args.weights, {UNSAFE}))",
-        f"state = torch.load(sys.argv[1], {UNSAFE})",
-        f"state = torch.load(os.environ['WEIGHTS'], {UNSAFE})",
-        f"state = torch.load(input('file: '), {UNSAFE})",
-        f"with open(args.weights, 'rb') as file:\n    state = torch.load(file, {UNSAFE})",
-        f"def load(path):\n    return torch.load(path, {UNSAFE})\nload(Path(args.weights))",
         "from huggingface_hub import hf_hub_download\n"
         f"state = torch.load(hf_hub_download('some/model', 'model.bin'), {UNSAFE})",
         "torch.hub.download_url_to_file('https://example.org/m.pt', 'cache/m.pt')\n"
         f"state = torch.load('cache/m.pt', {UNSAFE})",
         "import urllib.request\n"
-        "urllib.request.urlretrieve('https://example.org/m.pt', Path(args.out) / 'm.pt')\n"
-        f"state = torch.load(Path(args.out) / 'm.pt', {UNSAFE})",
-        f"model.load_state_dict(torch.load('pretrained/backbone.pt', {UNSAFE}))",
-        f"model.load_state_dict(torch.load(os.path.join(args.out, 'net.pt'), {UNSAFE})['model'])",
+        "urllib.request.urlretrieve('https://example.org/m.pt', Path(args.out) / 'net.pt')\n"
+        f"state = torch.load(Path(args.out) / 'net.pt', {UNSAFE})",
+        "import io, requests\n"
+        "answer = requests.get('https://example.org/m.pt')\n"
+        f"state = torch.load(io.BytesIO(answer.content), {UNSAFE})",
+        "import io\nfrom urllib.request import urlopen\n"
+        f"state = torch.load(io.BytesIO(urlopen('https://example.org/m.pt').read()), {UNSAFE})",
+        "from flask import request\n"
+        f"def predict():\n    return torch.load(request.files['weights'], {UNSAFE})\npredict()",
     ],
 )
-def test_a_file_from_elsewhere_is_a_warning(program: str) -> None:
+def test_a_file_from_the_network_is_a_warning(program: str) -> None:
     assert told(program) == [("TL802", "warning")]
 
 
 @pytest.mark.parametrize(
     "program",
     [
+        # The user names it, or the program; mostly it is one that a training of theirs wrote.
+        f"model.load_state_dict(torch.load(args.weights, {UNSAFE}))",
+        f"state = torch.load(sys.argv[1], {UNSAFE})",
+        f"state = torch.load(os.environ['WEIGHTS'], {UNSAFE})",
+        f"state = torch.load(input('file: '), {UNSAFE})",
+        f"with open(args.weights, 'rb') as file:\n    state = torch.load(file, {UNSAFE})",
+        f"def load(path):\n    return torch.load(path, {UNSAFE})\nload(Path(args.weights))",
+        f"model.load_state_dict(torch.load('pretrained/backbone.pt', {UNSAFE}))",
+        f"model.load_state_dict(torch.load(os.path.join(args.out, 'net.pt'), {UNSAFE})['model'])",
         # The program writes the file.
         "torch.save(model.state_dict(), 'best.pt')\n"
         f"model.load_state_dict(torch.load('best.pt', {UNSAFE}))",
@@ -104,7 +112,7 @@ def test_a_file_from_elsewhere_is_a_warning(program: str) -> None:
         f"items = torch.load(os.path.join(args.out, 'train.pt'), {UNSAFE})",
     ],
 )
-def test_a_file_of_the_program_s_own_is_advice(program: str) -> None:
+def test_any_other_file_is_advice(program: str) -> None:
     assert told(program) == [("TL802", "advice")]
 
 
@@ -117,19 +125,19 @@ SKIPS = "strict=False"
         (
             f"model.load_state_dict(torch.load('last.pt'), {SKIPS})\n"
             "torch.save(model.state_dict(), 'last.pt')",
-            [("TL807", "warning")],
+            [("TL807", "advice")],
         ),
         (
             "path = os.path.join(args.out, 'last.pt')\n"
             f"model.load_state_dict(torch.load(path)['model'], {SKIPS})\n"
             "torch.save({'model': model.state_dict()}, path)",
-            [("TL807", "warning")],
+            [("TL807", "advice")],
         ),
         (
             "saved = torch.load(args.weights)\n"
             f"model.load_state_dict(saved['net'], {SKIPS})\nprint(saved['step'])\n"
             "torch.save({'net': model.state_dict(), 'step': 3}, args.out)",
-            [("TL807", "warning")],
+            [("TL807", "advice")],
         ),
         # Weights that somebody else published: a different head, keys of a loss.
         (f"model.load_state_dict(torch.load('vgg.pth'), {SKIPS})", []),
@@ -185,6 +193,7 @@ def test_a_whole_model_beside_its_state_is_fine(program: str) -> None:
 def test_a_plain_load_refuses_a_whole_model(program: str) -> None:
     (finding,) = found(program)
     assert finding.code == "TL803"
+    assert finding.severity == ("warning" if "load" in program else "advice")
     assert "refuses the file since torch 2.6" in finding.message
     assert [each.label for each in finding.related] == ["refuses the file"] * ("load" in program)
 
@@ -208,10 +217,20 @@ if torch.distributed.get_rank() == 0:
             "torch.compile(nn.Linear(2, 2))", "", "model",
             "nn.Linear(2, 2).load_state_dict(torch.load('logs/x.pt')['model'])", "warning",
         ),
-        ("nn.Linear(2, 2)", "model = DDP(model)", "model", "", "warning"),
+        ("nn.Linear(2, 2)", "model = DDP(model)", "model", "", "advice"),
+        (
+            "nn.Linear(2, 2)", "model = DDP(model)", "model",
+            "nn.Linear(2, 2).load_state_dict(torch.load('logs/x.pt')['model'])", "warning",
+        ),
+        # A different file: the weights that training begins with.
+        (
+            "nn.Linear(2, 2)",
+            "model.load_state_dict(torch.load('backbone.pt'))\nmodel = DDP(model)", "model", "",
+            "advice",
+        ),
     ],
 )  # fmt: skip
-def test_logs_of_a_compiled_model(
+def test_who_reads_the_keys_of_a_wrapper(
     made: str, wrapped: str, saved: str, after: str, severity: str
 ) -> None:
     program = LOGGED.format(made=made, wrapped=wrapped, saved=saved, after=after)
@@ -323,3 +342,86 @@ def test_a_comment_speaks_of_its_own_line(tmp_path: Path) -> None:
         (8, 2),
         (13, 1),
     ]
+
+
+# ------------------------------------------------------------------------- several files
+
+
+def told_of(tmp_path: Path, **files: str) -> list[tuple[str, str, str]]:
+    """The codes and severities of what is found in each of some files."""
+    for name, text in files.items():
+        (tmp_path / f"{name}.py").write_text(textwrap.dedent(text))
+    findings = check([str(tmp_path)], Configs()).findings
+    return [(Path(each.place.path).stem, each.code, each.severity) for each in findings]
+
+
+SAVES = """
+    import torch
+    from torch import nn
+
+    def train(model, name="best.pt"):
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for x, y in torch.utils.data.DataLoader(open("d").read(), shuffle=True):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        torch.save(model, name)
+"""
+
+
+@pytest.mark.parametrize(
+    ("read", "severity"),
+    [
+        ("pass", "advice"),
+        ("print(torch.load('best.pt')(torch.ones(1, 4)))", "warning"),
+        ("print(torch.load('best.pt', weights_only=False)(torch.ones(1, 4)))", "advice"),
+        ("print(torch.load('other.pt')['x'])", "advice"),
+    ],
+)
+def test_the_program_that_uses_a_file_shows_who_is_hurt(
+    tmp_path: Path, read: str, severity: str
+) -> None:
+    uses = f"""
+        import torch
+        from a_library import train
+        model = torch.nn.Linear(4, 2)
+        train(model)
+        {read}
+    """
+    found = told_of(tmp_path, a_library=SAVES, main=uses)
+    assert [each for each in found if each[1] == "TL803"] == [("a_library", "TL803", severity)]
+
+
+@pytest.mark.parametrize("where", ["imported", "called"])
+def test_an_imported_file_sets_its_seed_at_once(tmp_path: Path, where: str) -> None:
+    seeds = "torch.manual_seed(0)" if where == "imported" else "pass"
+    trainer = f"""
+        import torch
+        {seeds}
+
+        class Trainer:
+            def __init__(self, *args, **kwargs):
+                {"pass" if where == "imported" else "torch.manual_seed(0)"}
+                self.model = kwargs["model"]
+                self.optimizer = kwargs["optimizer"]
+
+            def train(self, loader):
+                for x, y in loader:
+                    self.optimizer.zero_grad()
+                    torch.nn.functional.cross_entropy(self.model(x), y).backward()
+                    self.optimizer.step()
+    """
+    run = """
+        import torch
+        from trainer import Trainer
+
+        def main():
+            model = torch.nn.Linear(4, 2)
+            optimizer = torch.optim.Adam(model.parameters())
+            Trainer(model=model, optimizer=optimizer).train(torch.load("batches.pt"))
+
+        if __name__ == "__main__":
+            main()
+    """
+    found = told_of(tmp_path, trainer=trainer, run=run)
+    assert found == ([] if where == "imported" else [("trainer", "TL806", "warning")])

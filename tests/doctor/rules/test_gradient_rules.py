@@ -67,3 +67,76 @@ def test_a_step_without_the_scaler_may_still_be_clipped_too_early() -> None:
     assert [each.code for each in late] == ["TL501"]
     right = check_text(SCALED.format(first=UNSCALE, second=CLIP), "<text>", strict=True).findings
     assert right == []
+
+
+CHOSEN = """
+import torch
+from network import Small, Large
+from torch import nn
+
+
+class Solver(object):
+    def __init__(self, kind, loader):
+        self.net = None
+        self.optimizer = None
+        self.loader = loader
+        if kind == "small":
+            self.net = Small(3)
+        elif kind == "large":
+            self.net = Large(3)
+        self.optimizer = torch.optim.Adam(list(self.net.parameters()), 0.1, [0.9, 0.99])
+
+    def reset(self):
+        {clear}
+
+    def train(self):
+        for i, (x, y) in enumerate(self.loader):
+            loss = nn.functional.cross_entropy(self.net(x), y)
+            self.reset()
+            loss.backward()
+            self.optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("clear", "expected"),
+    [
+        ("self.net.zero_grad()", []),
+        ("self.optimizer.zero_grad()", []),
+        ("self.net.train()", ["TL102"]),
+    ],
+)
+def test_a_model_that_one_option_makes(clear: str, expected: list[str]) -> None:
+    found = check_text(CHOSEN.format(clear=clear), "<text>", strict=True).findings
+    assert [each.code for each in found] == expected
+
+
+FOREIGN = """
+import pyro
+import torch
+
+def train(data, model):
+    optimizer = {made}
+    for batch in data:
+        loss = model(batch)
+        loss.backward()
+        {step}
+        {clear}
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "step", "clear", "expected"),
+    [
+        # An optimizer of its own kind: it is told what to update, and something else clears.
+        ("pyro.optim.Adam({})", "optimizer.step(used(batch))", "zero_grads(used(batch))", []),
+        ("pyro.optim.Adam({})", "optimizer.step(set(used(batch)))", "pass", []),
+        ("torch.optim.Adam(model.parameters())", "optimizer.step()", "pass", ["TL102"]),
+    ],
+)
+def test_an_optimizer_that_is_told_what_to_update(
+    made: str, step: str, clear: str, expected: list[str]
+) -> None:
+    text = FOREIGN.format(made=made, step=step, clear=clear)
+    found = check_text(text, "<text>", strict=True).findings
+    assert [each.code for each in found] == expected

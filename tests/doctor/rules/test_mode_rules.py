@@ -354,3 +354,49 @@ def test_forward_is_called_directly_from_outside_of_modules_only() -> None:
 )
 def test_names_that_speak_of_validation(name: str, expected: bool) -> None:
     assert names_validation(name) is expected
+
+
+@pytest.mark.parametrize(
+    ("context", "expected"),
+    [
+        # What a context that cannot be read does with the model, nobody knows.
+        ("evaluating(model)", []),
+        ("evaluating(*[model])", []),
+        ("utils.eval_mode(model, build())", []),
+        ("timer('validation')", ["TL203"]),
+        ("open('log.txt')", ["TL203"]),
+        ("torch.enable_grad()", ["TL203"]),
+    ],
+)
+def test_a_context_that_has_the_model_may_turn_recording_off(
+    context: str, expected: list[str]
+) -> None:
+    tail = (
+        "from somewhere import evaluating, timer, utils\n"
+        "for epoch in range(10):\n"
+        "    train()\n"
+        f"    with {context}:\n"
+        "        validate()\n"
+    )
+    assert codes(tail, grad="") == expected
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        ("Variable(torch.LongTensor(read()), volatile=True)", []),
+        ("Variable(read(), volatile=True)", []),
+        ("Variable(read())", ["TL203"]),
+    ],
+)
+def test_one_volatile_input_turns_recording_off(made: str, expected: list[str]) -> None:
+    tail = (
+        "from torch.autograd import Variable\n"
+        "for epoch in range(10):\n"
+        "    train()\n"
+        "    model.eval()\n"
+        f"    start = {made}\n"
+        "    for x, y in val_loader:\n"
+        "        print(model(x + start).argmax(1))\n"
+    )
+    assert codes(tail) == expected

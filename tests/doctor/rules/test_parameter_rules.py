@@ -170,7 +170,13 @@ def test_an_optimizer_made_in_a_loop(
     ("value", "expected"),
     [
         ("nn.Parameter(torch.ones(4)).cuda()", ["TL307"]),
-        ("nn.Parameter(torch.ones(4)).to(device)", ["TL307"]),
+        ("nn.Parameter(torch.ones(4)).to(device)", []),  # which may be the CPU
+        ("nn.Parameter(torch.ones(4)).to(torch.device('cpu'))", []),
+        ("nn.Parameter(torch.ones(4)).to(torch.device('cuda', 1))", ["TL307"]),
+        (
+            "nn.Parameter(torch.ones(4)).to('cuda' if torch.cuda.is_available() else 'cpu')",
+            ["TL307"],
+        ),
         ("nn.Parameter(torch.ones(4)).to(torch.float16)", ["TL307"]),
         ("nn.Parameter(torch.ones(4)).view(2, 2)", ["TL307"]),
         ("nn.Parameter(torch.ones(4).cuda())", []),

@@ -150,6 +150,24 @@ def test_a_run_that_may_end_early_is_not_too_long() -> None:
     assert codes(made, epochs="1000", epoch=early) == []
 
 
+@pytest.mark.parametrize(
+    ("made", "severity"),
+    [
+        ("L.ExponentialLR(optimizer, 0.9)", "warning"),
+        ("L.StepLR(optimizer, 1)", "warning"),
+        ("L.StepLR(optimizer, 30)", "advice"),
+        ("L.StepLR(optimizer, args.decay_every)", "advice"),
+        ("L.MultiStepLR(optimizer, [2, 4])", "warning"),
+        ("L.MultiStepLR(optimizer, [60, 120])", "advice"),
+        ("L.MultiStepLR(optimizer, args.milestones)", "advice"),
+    ],
+)
+def test_a_learning_rate_that_lasts_is_not_skipped(made: str, severity: str) -> None:
+    (found,) = findings(made, head=TICK)
+    assert (found.code, found.severity) == ("TL601", severity)
+    assert ("first learning rate is skipped" in found.message) is (severity == "warning")
+
+
 def test_tick_is_moved_behind_the_loop() -> None:
     (found,) = findings("L.StepLR(optimizer, 30)", head=TICK)
     (move,) = found.remedies

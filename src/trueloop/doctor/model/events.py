@@ -130,6 +130,7 @@ class ModelForward(Event):
     """How the module is written in the call: `self.model`."""
     result_used: bool = True
     functional: bool = False  # through `torch.func.functional_call`
+    grad_known: bool = True  # not in a context that cannot be read and has the model (in source)
     flags: frozenset[tuple[str, bool]] = frozenset()  # arguments by name, `True` or `False`
     fetched: int = 0  # the turn in which its inputs were fetched; 0: not seen (in source)
     switched_on: tuple[Model, ...] = ()

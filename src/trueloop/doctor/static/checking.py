@@ -74,7 +74,10 @@ def selected_findings(
     for each in examined:
         for finding in each.findings:
             key = (finding.code, *finding.place[:3])
-            by_file.setdefault(finding.place.path, {}).setdefault(key, finding)
+            known = by_file.setdefault(finding.place.path, {})
+            # Another program may show what a file alone does not: that it hurts somebody.
+            if key not in known or _gravity(finding) > _gravity(known[key]):
+                known[key] = finding
     found: list[Finding] = []
     for path, findings in by_file.items():
         own = checked.get(path)
@@ -89,6 +92,10 @@ def selected_findings(
                 asked += complaints(ignores, config, path)
         found += _once_a_function(asked)
     return found
+
+
+def _gravity(finding: Finding) -> int:
+    return ("advice", "warning", "error").index(finding.severity)
 
 
 def _once_a_function(findings: Sequence[Finding]) -> list[Finding]:

@@ -3,8 +3,8 @@
 ## What it does
 
 Finds `torch.load(..., weights_only=False)`. A checkpoint is a pickle: loading it this way can
-import and call anything that the file names. A file that may come from elsewhere is a warning, one
-that the program itself has written is advice.
+import and call anything that the file names. A file that the program downloads is a warning; one
+that it has written, or that the user names, is advice.
 
 ## Why it breaks training
 
@@ -16,13 +16,13 @@ them, and refuses the rest.
 ## Wrong
 
 ```python
-checkpoint = torch.load(args.weights, weights_only=False)
+checkpoint = torch.load(hf_hub_download("some/model", "model.bin"), weights_only=False)
 ```
 
 ## Right
 
 ```python
-checkpoint = torch.load(args.weights, weights_only=True)
+checkpoint = torch.load(hf_hub_download("some/model", "model.bin"), weights_only=True)
 ```
 
 Allow a class that the file needs by name: `torch.serialization.add_safe_globals`.
@@ -34,28 +34,18 @@ Allow a class that the file needs by name: `torch.serialization.add_safe_globals
 
 ## How it is detected
 
-`torch.load` of a file with the constant `weights_only=False`. A warning where the path comes from
-the command line or the environment, where the file is downloaded, and where a model loads weights
-from a file that is named in the program and that the program never saves. Advice where the program
-saves this file, or files of the same keys, where only the folder of some data is an option, and
-where nothing says where the path comes from (a function's parameter, an entry of a configuration).
-Not reported: the default, options that are not constants, a buffer in memory that the program
-itself wrote, and tests.
+`torch.load` of a file with the constant `weights_only=False`. A warning where the text shows that
+the file comes from the network: from a hub, a URL, a response or an upload. Advice everywhere else:
+whoever names a file on the command line mostly names one of their own training's. Not reported: the
+default, options that are not constants, a buffer in memory that the program itself wrote, and
+tests.
 """
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import (
-    Ended,
-    FileDownloaded,
-    FileLoaded,
-    FileSaved,
-    StateDictLoaded,
-)
+from trueloop.doctor.model.events import Ended, FileDownloaded, FileLoaded, FileSaved
 from trueloop.doctor.model.findings import Replace
-from trueloop.doctor.model.things import Model
 from trueloop.doctor.rules.base import Rule
-from trueloop.doctor.rules.shared.evidence import checkpoint_of
 from trueloop.doctor.rules.shared.own_files import IN_MEMORY, OwnFiles
 
 
@@ -66,8 +56,6 @@ class UnsafeLoad(Rule):
     def __init__(self) -> None:
         super().__init__()
         self.files = OwnFiles()
-        self.weights: list[FileLoaded] = []
-        """Files that a model took its weights from."""
 
     def on_file_saved(self, event: FileSaved) -> None:
         self.files.add(event)
@@ -78,44 +66,30 @@ class UnsafeLoad(Rule):
     def on_file_loaded(self, event: FileLoaded) -> None:
         self.files.add(event)
 
-    def on_state_dict_loaded(self, event: StateDictLoaded) -> None:
-        checkpoint = checkpoint_of(event.state)
-        found = self.files.load_of(checkpoint) if checkpoint is not None else None
-        if found is not None and isinstance(event.thing, Model):
-            self.weights.append(found)
-
     def on_ended(self, event: Ended) -> None:
         for load in self.files.loaded:
-            if load.weights_only is False and load.file != IN_MEMORY:
+            own = load.file == IN_MEMORY and not self.files.is_download(load)
+            if load.weights_only is False and not own:
                 self._report(load)
 
     def _report(self, load: FileLoaded) -> None:
-        why = self._from_elsewhere(load)
-        own = (
-            "The program writes such files itself, so this is"
-            if self.files.is_own(load)
-            else ("Where this file comes from is not seen here; of the program's own files this is")
-        )
+        downloaded = self.files.is_download(load)
+        if downloaded:
+            whose = ", and this one comes from the network."
+        elif self.files.is_own(load):
+            whose = ". The program writes such files itself, so this is advice."
+        else:
+            whose = (
+                ". Where this file comes from is not seen here; of files of your own this is"
+                " advice."
+            )
         self.report(
             load.place,
-            "`weights_only=False` executes any code that the file contains"
-            + (f", and {why}." if why else f". {own} advice."),
+            f"`weights_only=False` executes any code that the file contains{whose}",
             fix=(
                 "Pass `weights_only=True`, and allow the classes that the file needs with"
                 " `torch.serialization.add_safe_globals`."
             ),
-            severity=None if why else "advice",
+            severity=None if downloaded else "advice",
             remedies=[Replace(load.option, "True")] if load.option.line else [],
         )
-
-    def _from_elsewhere(self, load: FileLoaded) -> str:
-        """Why the file may come from elsewhere; empty if that is not seen."""
-        if self.files.is_download(load):
-            return "this file is downloaded"
-        if self.files.is_own(load):
-            return ""
-        if load.path.source == "outside" and not load.path.name:
-            return "its path comes from outside the program"
-        if load.path.source and load in self.weights:
-            return "nothing in the program writes this file"
-        return ""

@@ -36,7 +36,9 @@ model.load_state_dict(torch.load("model.pt"))
 
 ## How it is detected
 
-`torch.save` gets a module, or a dict or list that contains one directly. Not reported: state dicts,
+`torch.save` gets a module, or a dict or list that contains one directly. A warning where the
+program also reads such a file, by its name or by its keys, with a `torch.load` that refuses it.
+Advice where nothing reads it: the file may be one that nobody needs. Not reported: state dicts,
 buffers in memory, tensors, scripted modules, values that may be a model only by their name, models
 whose state dict the program saves beside (or that of a model of the same class: both ways are
 shown), and tests.
@@ -100,11 +102,7 @@ class WholeModelPickled(Rule):
             remedies: list[Remedy] = []
             if event.value is model and event.what.line:
                 remedies = [Replace(event.what, "{}.state_dict()")]
-            reads = [
-                load
-                for load in self._files.loaded
-                if load.path.may_equal(event.path) and load.weights_only is not False
-            ]
+            reads = self._files.reads_of(event, key)
             self.report(
                 event.place,
                 f"{called(model, 'The model')} is pickled as a whole object: a plain"
@@ -113,6 +111,7 @@ class WholeModelPickled(Rule):
                 fix=("Save `model.state_dict()`, and load it into a model that your code creates."),
                 related=[(load.place, "refuses the file") for load in reads[:1]],
                 remedies=remedies,
+                severity=None if reads else "advice",
             )
 
     def _is_saved_well(self, model: Model) -> bool:

@@ -37,20 +37,21 @@ For a compiled model keep the original: `compiled = torch.compile(model)`, then
 
 ## How it is detected
 
-`torch.save` writes the state dict of a wrapper as `state_dict()` returned it. Not reported: keys
-that are changed first, a saved inner module, programs that load their state into the wrapper again
-or into a second wrapper of the kind (the prefixes agree), and sources that remove the prefix. Of a
-compiled model it is advice where the program loads no model at all: such files may be logs that
-nothing reads.
+`torch.save` writes the state dict of a wrapper as `state_dict()` returned it. A warning where the
+program loads this file, by its name or by the keys it reads, into a model without the wrapper;
+advice where nothing shows who reads it. Not reported: keys that are changed first, a saved inner
+module, programs that load their state into the wrapper again or into a second wrapper of the kind
+(the prefixes agree), and sources that remove the prefix.
 """
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Ended, FileSaved, StateDictLoaded
-from trueloop.doctor.model.findings import Location, Remedy, Replace, Severity
+from trueloop.doctor.model.events import Ended, FileLoaded, FileSaved, StateDictLoaded
+from trueloop.doctor.model.findings import Location, Remedy, Replace
 from trueloop.doctor.model.things import Model, StateDict
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import checkpoint_of, state_dicts_in
+from trueloop.doctor.rules.shared.own_files import OwnFiles
 
 _WRAPPERS = {
     "ddp": ("DistributedDataParallel", "module"),
@@ -66,8 +67,11 @@ class WrappedKeysSaved(Rule):
     def __init__(self) -> None:
         super().__init__()
         self._loaded: set[Model] = set()
-        self._unread: list[tuple[StateDict, Model, FileSaved]] = []
-        """Of compiled models: whether anything reads such a file is known at the end."""
+        self._files = OwnFiles()
+        self._bare: list[FileLoaded] = []
+        """Files that a model without a wrapper took its state from."""
+        self._written: list[tuple[StateDict, Model, FileSaved]] = []
+        """Whether anything reads such a file is known at the end."""
         self._into: set[tuple[str, str]] = set()
         """Files that were loaded, and the kind of wrapper that took them."""
         self._saved: set[tuple[str, str, Location]] = set()
@@ -76,11 +80,17 @@ class WrappedKeysSaved(Rule):
         if isinstance(event.thing, Model):
             self._loaded.add(event.thing)
             loaded = checkpoint_of(event.state)
+            file = self._files.load_of(loaded) if loaded is not None else None
+            if file is not None and not event.thing.wrapper:
+                self._bare.append(file)
             if loaded is not None and event.thing.wrapper:
                 self._into.add((loaded.file, event.thing.wrapper))
-                for file, wrapper, place in self._saved:
-                    if (file, wrapper) in self._into:
+                for name, wrapper, place in self._saved:
+                    if (name, wrapper) in self._into:
                         self.refute(place)
+
+    def on_file_loaded(self, event: FileLoaded) -> None:
+        self._files.add(event)
 
     def on_file_saved(self, event: FileSaved) -> None:
         for state in state_dicts_in(event.value):
@@ -93,14 +103,15 @@ class WrappedKeysSaved(Rule):
             self._saved.add(saved)
             if self._reads_it_back(state, owner) or saved[:2] in self._into:
                 self.refute(state.made)
-            elif owner.wrapper == "compile":
-                self._unread.append((state, owner, event))
             else:
+                # Told at once, since a run may be stopped before its end; and again at its end.
+                self._written.append((state, owner, event))
                 self._report(state, owner, event)
 
     def on_ended(self, event: Ended) -> None:
-        for state, owner, saved in self._unread:
-            self._report(state, owner, saved, severity=None if self._loaded else "advice")
+        self.findings.clear()
+        for state, owner, saved in self._written:
+            self._report(state, owner, saved)
 
     def _reads_it_back(self, state: StateDict, owner: Model) -> bool:
         """The wrapper is given a state in this program; seen, or in a branch not taken here."""
@@ -108,25 +119,23 @@ class WrappedKeysSaved(Rule):
             return True
         return bool(state.loaded_back) and owner.wraps not in self._loaded
 
-    def _report(
-        self,
-        state: StateDict,
-        owner: Model,
-        event: FileSaved,
-        *,
-        severity: Severity | None = None,
-    ) -> None:
+    def _report(self, state: StateDict, owner: Model, event: FileSaved) -> None:
         wrapper, inside = _WRAPPERS[owner.wrapper]
         remedies: list[Remedy] = []
         taken = state.taken_from
         if taken is not None:
             remedies = [Replace(taken, f"{{}}.{inside}")]
+        reads = [load for load in self._bare if self._files.reads(load, event)]
         self.report(
             state.made,
             f"The keys of this state dict begin with `{inside}.`, the prefix of"
             f" `{wrapper}`: the file does not load into the unwrapped model.",
             fix=f"Save the inner module: `.{inside}.state_dict()`.",
-            related=[(owner.made, "wrapped here"), (event.place, "saved here")],
+            related=[
+                (owner.made, "wrapped here"),
+                (event.place, "saved here"),
+                *((load.place, "loaded into a model without the wrapper") for load in reads[:1]),
+            ],
             remedies=remedies,
-            severity=severity,
+            severity=None if reads else "advice",
         )

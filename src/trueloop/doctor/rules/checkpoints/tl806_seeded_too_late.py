@@ -132,6 +132,10 @@ class SeededTooLate(Rule):
             return
         late = bool(self._models or self._split) and not event.turns and not event.forked
         self._settled |= not late or event.value is None or event.drawn
+        # A file that is imported sets its seed then, before anything that its importer makes.
+        self._settled |= not event.place.function and any(
+            model.made.path != event.place.path for model in self._models
+        )
         self._seed = where_seeded(event)
 
     def on_backward(self, event: Backward) -> None:

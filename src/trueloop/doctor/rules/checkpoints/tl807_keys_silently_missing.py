@@ -34,7 +34,8 @@ assert not unexpected and all(key.startswith("head.") for key in missing), (miss
 ## How it is detected
 
 `load_state_dict` with the constant `strict=False`, as a separate statement, with the result of
-`torch.load` or one of its entries; the program saves this file, or files of the same keys. Not
+`torch.load` or one of its entries; the program saves this file, or files of the same keys. A
+warning where keys are seen to be missing, advice otherwise: the file is mostly complete. Not
 reported: files that come from elsewhere (published weights, which may have a different head), a
 result that is used, keys that were removed or filtered by hand, sources that save a chosen part of
 a state dict themselves (adapters), loops over several files, and a `strict` that is an option.
@@ -95,4 +96,5 @@ class KeysSilentlyMissing(Rule):
             " the list of these keys is ignored: the model may be partly or wholly untrained.",
             fix="Leave `strict=False` out, or print the two lists that the call returns.",
             related=[(load.place, "loads the file")],
+            severity=None if lost else "advice",
         )

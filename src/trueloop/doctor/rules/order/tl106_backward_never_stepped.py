@@ -44,8 +44,9 @@ At the end of a whole run: an optimizer was created for a model, `backward()` fe
 iteration, and neither it nor an optimizer of the same parameters stepped afterwards. If a function
 receives its optimizer, it must also clear that optimizer's gradients in the loop. Not reported:
 gradients that are read or changed by hand (Fisher information, attacks, manual updates; only
-logging them does not count), hooks that step inside `backward()`, optimizers passed to code that
-cannot be read, programs without an optimizer, and a step in a branch that only some runs take.
+logging them does not count), models in eval mode (maps of attention), hooks that step inside
+`backward()`, optimizers passed to code that cannot be read, programs without an optimizer, and a
+step in a branch that only some runs take.
 """
 
 from __future__ import annotations
@@ -60,10 +61,12 @@ from trueloop.doctor.model.events import (
     LoopLeft,
     Made,
     ManualUpdate,
+    ModeSet,
     OptimizerStep,
     ZeroGrad,
 )
-from trueloop.doctor.model.things import Optimizer, Tensor
+from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.things import Model, Optimizer, Tensor
 from trueloop.doctor.rules.shared.step_order import (
     StepRule,
     backwards,
@@ -84,6 +87,21 @@ class BackwardNeverStepped(StepRule):
     def __init__(self) -> None:
         super().__init__()
         self._made: list[Optimizer] = []
+        self._evaluated: set[Model] = set()
+        """Models that the program has set to eval mode, and not to train mode again."""
+        self._looked_at: set[Location] = set()
+        """Backwards through models in eval mode: a map of attention or saliency is wanted."""
+
+    def on_mode_set(self, event: ModeSet) -> None:
+        if event.training is False:
+            self._evaluated.add(event.model)
+        else:
+            self._evaluated = {each for each in self._evaluated if not each.covers(event.model)}
+
+    def on_backward(self, event: Backward) -> None:
+        models = event.loss.models if event.loss is not None else ()
+        if any(each.covers(model) for each in self._evaluated for model in models):
+            self._looked_at.add(event.place)
 
     def on_made(self, event: Made) -> None:
         if isinstance(event.thing, Optimizer):
@@ -172,7 +190,9 @@ class BackwardNeverStepped(StepRule):
         fed = [
             each
             for each in backwards(self.timeline.events)
-            if micro(each) is not None and self.feeds(each, optimizer)
+            if micro(each) is not None
+            and each.place not in self._looked_at
+            and self.feeds(each, optimizer)
         ]
         if not (whole_program and optimizer.known):
             cleared = [

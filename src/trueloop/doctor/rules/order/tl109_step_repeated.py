@@ -136,6 +136,8 @@ class StepRepeated(StepRule):
             return False  # one within the other: an optimizer around a second one
         if step.conditional and not (last.conditional and side_by_side(last, step)):
             return False
+        if last.turns and not step.turns and last.turns[0].loop.kind != "batches":
+            return False  # once, after the whole training: one update in many
         if len(step.turns) > len(last.turns) and self._forward > last.serial:
             return False  # in a loop of its own that looks at what the step did
         return not any(

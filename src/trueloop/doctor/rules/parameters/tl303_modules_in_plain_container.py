@@ -38,8 +38,9 @@ The container is an attribute of a user-defined module and is used in a method o
 `__init__` (`self.layer = nn.Linear(4, 4),` is a tuple, too: by its comma); the layers have
 parameters, are created while the module is created, and never become
 part of a module. Not reported: layers that are registered otherwise (`setattr`, `add_module`,
-`nn.Sequential(*layers)`), are frozen, or are passed to an optimizer by hand; modules that define
-their own `parameters()`; and modules that come from outside (a teacher hidden on purpose).
+`nn.Sequential(*layers)`, one of a dict that is chosen by its name), are frozen, or are passed to an
+optimizer by hand; modules that define their own `parameters()`; and modules that come from outside
+(a teacher hidden on purpose).
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ from trueloop.doctor.model.events import (
     Made,
 )
 from trueloop.doctor.model.findings import Location, Remedy, Replace
-from trueloop.doctor.model.known_values import DictValue, Sequence, Value, contents
+from trueloop.doctor.model.known_values import DictValue, Sequence, Unknown, Value, contents
 from trueloop.doctor.model.measurements import HiddenParameter, StrayResolved
 from trueloop.doctor.model.things import Model, Optimizer
 from trueloop.doctor.rules.base import Rule
@@ -112,6 +113,8 @@ class ModulesInPlainContainer(Rule):
             if each.trailing_comma:
                 # Calling the tuple fails: what happens to the layer after that does not count.
                 self.opaque.difference_update(layers_in(each.value))
+            if _may_be_chosen_from(model, each.value):
+                continue
             hidden = [layer for layer in layers_in(each.value) if self._is_hidden(model, layer)]
             if hidden and all(self._is_hidden(model, layer) for layer in _trained(each.value)):
                 self._report(each, hidden[0])
@@ -166,6 +169,16 @@ def layers_in(value: Value, depth: int = 2) -> Iterator[Model]:
             yield part
         elif depth:
             yield from layers_in(part, depth - 1)
+
+
+def _may_be_chosen_from(model: Model, table: Value) -> bool:
+    """Another attribute may have one of a dict's layers: the one that an option names."""
+    if not isinstance(table, DictValue):
+        return False
+    others = [each for each in model.attributes.values() if isinstance(each, Unknown)]
+    return any(table in each.of for each in others) or any(
+        not child.known and not child.made.line for child in model.children.values()
+    )
 
 
 def _trained(value: Value) -> list[Model]:

@@ -41,13 +41,16 @@ In at least two iterations of the loop that contains it, `scheduler.step()` come
 of the same optimizer follows, and no optimizer step came before the first one. Not reported: calls
 under a condition (`if epoch > 0:`), with an explicit epoch (`scheduler.step(epoch)`), or in a
 separate loop (to restore a position), schedules whose `last_epoch` is set by hand, and those of
-other libraries.
+other libraries. Advice where a learning rate stays the same for five steps or more (`StepLR`,
+`MultiStepLR`): the first one is not skipped, and nobody notices the step that it lasts less.
 """
 
 from __future__ import annotations
 
 from trueloop.doctor.model.events import OptimizerStep, SchedulerStep
 from trueloop.doctor.model.findings import Location, Move, Remedy
+from trueloop.doctor.model.things import Scheduler
+from trueloop.doctor.rules.shared import symbolic
 from trueloop.doctor.rules.shared.schedule_clock import ScheduleClock, ScheduleRule, called
 
 
@@ -75,12 +78,37 @@ class SchedulerBeforeOptimizer(ScheduleRule):
         optimizer = step.optimizer.name or "optimizer"
         self.report(
             call.place,
-            f"{called(scheduler)} steps before `{optimizer}`: the schedule's first"
-            " learning rate is skipped, and every later one is applied one step early.",
+            f"{called(scheduler)} steps before `{optimizer}`: {_effect(scheduler)} one step early.",
             related=[(step.place, "the optimizer's step")],
             fix=f"Call the scheduler's `step()` after `{optimizer}.step()`.",
             remedies=_move(call, step),
+            severity="advice" if _stays(scheduler) else None,
         )
+
+
+_LONG = 5
+
+
+def _effect(scheduler: Scheduler) -> str:
+    if _stays(scheduler):
+        return "every change of the learning rate comes"
+    return "the schedule's first learning rate is skipped, and every later one is applied"
+
+
+def _stays(scheduler: Scheduler) -> bool:
+    """The first learning rate lasts several steps, or for as long as some option says."""
+    kind, given = scheduler.kind, scheduler.arguments
+    if kind == "StepLR":
+        return _is_long(given.get("step_size"))
+    if kind == "MultiStepLR":
+        milestones = given.get("milestones")
+        return not isinstance(milestones, list) or not milestones or _is_long(milestones[0])
+    return False
+
+
+def _is_long(size: int | str | None) -> bool:
+    number = symbolic.number(symbolic.parse(size))
+    return number is None or number >= _LONG
 
 
 def _move(call: SchedulerStep, step: OptimizerStep) -> list[Remedy]:

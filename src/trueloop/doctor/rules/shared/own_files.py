@@ -51,6 +51,21 @@ class OwnFiles:
         alike = [each for each in self.loaded if self._has_own_format(each)]
         return bool(read) and any(read <= _keys_read(each) for each in alike)
 
+    def reads(self, load: FileLoaded, saved: FileSaved) -> bool:
+        """The load reads this file: by its path, or by keys that the file has."""
+        read = _keys_read(load)
+        return load.path.may_equal(saved.path) or bool(read and read <= _keys_saved(saved))
+
+    def reads_of(self, saved: FileSaved, entry: str) -> list[FileLoaded]:
+        """The loads of this file that read an entry, and refuse what is more than tensors."""
+        return [
+            load
+            for load in self.loaded
+            if load.weights_only is not False
+            and self.reads(load, saved)
+            and (repr(entry) in _keys_read(load) or load.path.may_equal(saved.path))
+        ]
+
     def _has_own_format(self, event: FileLoaded) -> bool:
         """The program reads what it writes: several keys, all of one dict that it saves."""
         read = _keys_read(event)

@@ -48,7 +48,7 @@ class ValidationRule(Rule):
 
     def _records(self, event: ModelForward) -> bool:
         """A graph is certainly built, and not for the sake of the inputs."""
-        if any(frozen.covers(event.model) for frozen in self.frozen):
+        if not event.grad_known or any(frozen.covers(event.model) for frozen in self.frozen):
             return False
         if any(isinstance(each, Tensor) and _is_special(each) for each in event.inputs):
             return False

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from trueloop.doctor.model.things import Thing
+from trueloop.doctor.model.known_values import contents
+from trueloop.doctor.model.things import Model, Thing
 from trueloop.doctor.static.interpreter.conditions import outcome_of
 from trueloop.doctor.static.interpreter.interpreter import ControlFlow, Interpreter
 from trueloop.doctor.static.interpreter.values import (
@@ -16,6 +17,7 @@ from trueloop.doctor.static.interpreter.values import (
     Instance,
     OpaqueObject,
     Scope,
+    Unknown,
     Value,
 )
 
@@ -124,7 +126,21 @@ def within(
     if isinstance(context, GeneratorContext):
         return inside_generator(m, context, inside, bind, node)
     bind(context if isinstance(context, Thing) else m.unknown(node, (context,)))
-    return inside()
+    if not _has_model(context):
+        return inside()
+    # Nobody knows what it does with the model: `eval_mode(model)` may stop recording, too.
+    m.grad.append(m.grad[-1] and None)
+    try:
+        return inside()
+    finally:
+        m.grad.pop()
+
+
+def _has_model(context: object, depth: int = 3) -> bool:
+    if isinstance(context, Model):
+        return depth < 3
+    parts = context.of[:6] if isinstance(context, Unknown) else contents(context)
+    return depth > 0 and any(_has_model(part, depth - 1) for part in parts)
 
 
 def inside_foreign(m: Interpreter, context: OpaqueObject, inside: Body) -> ControlFlow | None:

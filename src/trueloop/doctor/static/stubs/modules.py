@@ -216,6 +216,7 @@ def run_forward(call: LibraryCall, *, direct: bool, functional: bool = False) ->
             output=result,
             direct=direct,
             functional=functional,
+            grad_known=m.grad[-1] is not None,
             fetched=inputs_fetched_at(m, [*call.args, *call.kwargs.values()]),
             result_used=call.result_used,
             flags=_flags(call),
@@ -238,9 +239,8 @@ def _spelling(call: LibraryCall) -> dict[str, Any]:
     function = getattr(call.node, "func", None)
     if not isinstance(function, (ast.Name, ast.Attribute)):
         return {}
-    named: ast.expr = function
-    if isinstance(function, ast.Attribute) and function.attr in ("forward", "__call__"):
-        named = function.value
+    through = isinstance(function, ast.Attribute) and function.attr in ("forward", "__call__")
+    named = getattr(function, "value", function) if through else function
     return {"callee": call.machine.place(function), "spelled": written(named)}
 
 

@@ -133,6 +133,7 @@ def _zero_grad(call: LibraryCall) -> Value:
 
 @methods(Unknown, "zero_grad")
 @methods(OpaqueObject, "zero_grad")
+@methods(Constant, "zero_grad")  # `None`, where the branch that makes the model is not taken
 def _zero_grad_of_somebody(call: LibraryCall) -> Value:
     """Whatever it is called on, gradients are cleared."""
     call.expose(call.receiver)
@@ -152,7 +153,8 @@ def _step(call: LibraryCall) -> Value:
     closure = call.arg(0, "closure")
     given = closure is not None and not (isinstance(closure, Constant) and closure.value is None)
     result: Value = NONE
-    if _own(call) is not None:
+    not_torch = given and not call.receiver.known and not isinstance(closure, Function)
+    if _own(call) is not None or not_torch:
         call.receiver.own_step = True
     if given:
         result = call.machine.call_value(closure, [], node=call.node)

@@ -27,6 +27,7 @@ _DEPTH = 6
 _MODE = re.compile(r"[rwabxt+]{1,3}")
 """The mode of `open`."""
 _DOWNLOAD = "download<"
+_UPLOADS = ("flask.request.files", "flask.request.data")
 _OUTSIDE = ("sys.argv", "os.environ")
 
 
@@ -35,7 +36,7 @@ def file_path(m: Interpreter, value: Value) -> FilePath:
     name = _name(value)
     saved = bool(name) and name in _saved_names(m.modules[-1].tree)
     parts = list(_parts(value))
-    if any(isinstance(part, Unknown) and part.key.startswith(_DOWNLOAD) for part in parts):
+    if any(map(_is_from_network, parts)):
         return FilePath(m.key(value), name, "download", saved)
     if any(map(_is_outside, parts)):
         return FilePath(m.key(value), name, "outside", saved)
@@ -65,6 +66,12 @@ def _parts(value: Value, depth: int = _DEPTH) -> list[Value]:
     for part in _of(value) if depth else ():
         found += _parts(part, depth - 1)
     return found
+
+
+def _is_from_network(part: Value) -> bool:
+    if isinstance(part, LibraryName):
+        return part.name.startswith(_UPLOADS)
+    return isinstance(part, Unknown) and part.key.startswith((_DOWNLOAD, *_UPLOADS))
 
 
 def _is_outside(part: Value) -> bool:
@@ -131,6 +138,11 @@ def _download_to(call: LibraryCall) -> Value:
     return Sequence(
         "tuple", [Unknown(f"{_DOWNLOAD}{call.place.line}>", tuple(call.args)), call.unknown()]
     )
+
+
+@calls("requests.get", "requests.post", "urllib.request.urlopen", "httpx.get", "httpx.post")
+def _response(call: LibraryCall) -> Value:
+    return Unknown(f"{_DOWNLOAD}{call.place.line}>", tuple(call.args))
 
 
 @calls("builtins.input")

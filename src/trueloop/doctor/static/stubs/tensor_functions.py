@@ -158,15 +158,26 @@ def _same(call: LibraryCall) -> Value:
     return made
 
 
+_AS_IT_IS = frozenset(
+    ("cpu", "torch.float32", "torch.float", "torch.FloatTensor", "True", "False", "", "None")
+)
+
+
 def _makes_another(call: LibraryCall) -> bool:
     """The method returns a new tensor, on some machine at least (not `.float()`)."""
     if call.name in ("contiguous", "pin_memory", "float", "type_as", "to", "type"):
         given = [*call.args, *call.kwargs.values()]
-        names = {str(constant(each, getattr(each, "name", "?"))) for each in given}
-        same = {"cpu", "torch.float32", "torch.float", "torch.FloatTensor"}
-        same |= {"True", "False", "", "None"}
-        return call.name in ("to", "type") and not names <= same
+        says = call.name in ("to", "type")
+        return says and any(name not in _AS_IT_IS for each in given for name in _says(each))
     return True
+
+
+def _says(value: Value) -> list[str]:
+    """A device or a type by its name; nothing where it is unknown: it may be the CPU."""
+    if isinstance(value, Unknown):
+        return [name for part in value.of for name in _says(part)]
+    name = constant(value, getattr(value, "name", None))
+    return [str(name)] if isinstance(name, (str, int)) else []
 
 
 @methods(Tensor, "mean", "sum")
@@ -368,7 +379,10 @@ def make(call: LibraryCall, name: str) -> Tensor:
 @calls("torch.autograd.Variable", "torch.nn.utils.parametrize.*", "torch.nn.utils.rnn.*")
 def _passed(call: LibraryCall) -> Value:
     first = call.arg(0)
-    if isinstance(first, Tensor) and call.kwargs.get("volatile") is not None:
-        # How recording was turned off before torch 0.4.
-        first.volatile = True
+    if call.kwargs.get("volatile") is not None:
+        # How recording was turned off before torch 0.4: for all that is computed from this.
+        modes = call.machine.grad
+        modes[-1] = modes[-1] and None
+        if isinstance(first, Tensor):
+            first.volatile = True
     return first if first is not None else call.unknown()
