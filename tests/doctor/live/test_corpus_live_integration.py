@@ -89,7 +89,9 @@ def test_program_as_it_runs(path: Path, zygote: subprocess.Popen[str], tmp_path:
     alarms = [
         [code, line]
         for code, severity, line in answer["findings"]
-        if severity != "advice" or (about.severity == "advice" and code[:2] == about.code[:2])
+        if severity != "advice"
+        or (about.severity == "advice" and code[:2] == about.code[:2])
+        or [code, line] in marks  # a fault that this program alone does not show to hurt anybody
     ]
     name = f"{path.parent.name}-{path.stem}"
     if path.parent.name in RANKS:

@@ -70,31 +70,30 @@ def test_a_step_without_the_scaler_may_still_be_clipped_too_early() -> None:
 
 
 CHOSEN = """
+import os
 import torch
-from network import Small, Large
-from torch import nn
+from network import Small
 
 
 class Solver(object):
-    def __init__(self, kind, loader):
+    def __init__(self, config, loader):
         self.net = None
-        self.optimizer = None
-        self.loader = loader
-        if kind == "small":
+        if self.kind == "small":
             self.net = Small(3)
-        elif kind == "large":
-            self.net = Large(3)
-        self.optimizer = torch.optim.Adam(list(self.net.parameters()), 0.1, [0.9, 0.99])
+        self.optimizer = torch.optim.Adam(list(self.net.parameters()), self.lr, [self.beta, 0.99])
 
     def reset(self):
         {clear}
 
     def train(self):
-        for i, (x, y) in enumerate(self.loader):
-            loss = nn.functional.cross_entropy(self.net(x), y)
-            self.reset()
-            loss.backward()
-            self.optimizer.step()
+        if os.path.isfile(path):
+            print("%s is there already" % path)
+        else:
+            for i, (x, y) in enumerate(self.loader):
+                loss = torch.nn.functional.cross_entropy(self.net(x), y)
+                self.reset()
+                loss.backward()
+                self.optimizer.step()
 """
 
 

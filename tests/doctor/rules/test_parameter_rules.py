@@ -221,3 +221,44 @@ def test_a_model_that_was_frozen_and_got_a_new_head(
     frozen = "for parameter in model.parameters():\n    parameter.requires_grad = False\n"
     head = f"import timm\nimport torchvision\nmodel = {model}\n"
     assert codes(f"{head}{frozen}{thaws}\n{MADE}{RUN}") == expected
+
+
+ONE_OF_SEVERAL = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self, base):
+        super().__init__()
+        self.bases = {{"a": nn.Linear(3, 4), "b": nn.Conv2d(3, 4, 1)}}
+        {chosen}
+
+    def choose(self, name):
+        try:
+            found = self.bases[name]
+        except KeyError:
+            raise ValueError(name)
+        else:
+            return found
+
+    def forward(self, x):
+        return {used}
+
+net = Net(read())
+print(net(torch.ones(1, 3)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("chosen", "used", "expected"),
+    [
+        ("self.backbone = self.bases[base]", "self.backbone(x)", []),
+        ("self.backbone = self.choose(base)", "self.backbone(x)", []),
+        ("self.backbone = nn.Linear(3, 4)", "sum(f(x) for f in self.bases.values())", ["TL303"]),
+    ],
+)
+def test_the_layer_of_a_dict_that_an_option_names(
+    chosen: str, used: str, expected: list[str]
+) -> None:
+    text = ONE_OF_SEVERAL.format(chosen=chosen, used=used)
+    assert [each.code for each in check_text(text, "<text>", strict=True).findings] == expected

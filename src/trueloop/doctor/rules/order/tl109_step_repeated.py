@@ -136,8 +136,8 @@ class StepRepeated(StepRule):
             return False  # one within the other: an optimizer around a second one
         if step.conditional and not (last.conditional and side_by_side(last, step)):
             return False
-        if last.turns and not step.turns and last.turns[0].loop.kind != "batches":
-            return False  # once, after the whole training: one update in many
+        if last.turns and not step.turns and _is_whole_training(last.turns[0].loop):
+            return False  # once, after all updates: one in many
         if len(step.turns) > len(last.turns) and self._forward > last.serial:
             return False  # in a loop of its own that looks at what the step did
         return not any(
@@ -182,6 +182,11 @@ class StepRepeated(StepRule):
             ),
             remedies=[] if again else [Delete(step.place)],
         )
+
+
+def _is_whole_training(loop: Loop) -> bool:
+    """It counts updates, and goes through no loader that each epoch goes through again."""
+    return loop.counted or (not loop.simulated and loop.loader is None)
 
 
 def _turned(last: OptimizerStep, step: OptimizerStep) -> Loop | None:
