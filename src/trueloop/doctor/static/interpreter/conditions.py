@@ -6,7 +6,6 @@ import ast
 import operator
 from typing import Any
 
-from trueloop.doctor.model.arithmetic import is_hashable
 from trueloop.doctor.model.things import Loop, Model, Scheduler, Thing
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import find_method
@@ -167,23 +166,40 @@ def _contained(
     m: Interpreter, kind: type[ast.cmpop], left: Any, right: Any, node: ast.expr
 ) -> Value:
     negated = kind is ast.NotIn
-    if isinstance(left, Constant):
-        if isinstance(right, Constant) and isinstance(right.value, (str, bytes, tuple)):
-            m.spend(len(right.value) >> 8, node)
+    known = _known_items(right) if isinstance(left, Constant) else None
+    if isinstance(left, Constant) and known is not None:
+        m.spend(len(known) >> 8, node)
+        open_turn = left.loop_variant and isinstance(known, list) and _comes_later(m, left, known)
+        if not open_turn:
             try:
-                return Constant((left.value in right.value) != negated)
+                return Constant((left.value in known) != negated)
             except TypeError:
                 pass
-        if isinstance(right, Sequence) and not right.open:
-            known = [each.value for each in right.values if isinstance(each, Constant)]
-            if len(known) == len(right.values):
-                return Constant((left.value in known) != negated)
-        if isinstance(right, DictValue) and not right.open and is_hashable(left.value):
-            return Constant((left.value in right.entries) != negated)
-        if isinstance(right, Model) and right.kind.endswith(".ModuleDict") and right.complete:
-            return Constant((left.value in right.children) != negated)
     key = f"{m.key(left)} in {m.key(right)}"
     return Unknown(f"not {key}" if negated else key, (left, right))
+
+
+def _known_items(value: object) -> str | bytes | list[Any] | None:
+    """The items that `in` searches, where all of them are known."""
+    if isinstance(value, Constant) and isinstance(value.value, (str, bytes)):
+        return value.value
+    if isinstance(value, Constant) and isinstance(value.value, tuple):
+        return list(value.value)
+    if isinstance(value, Sequence) and not value.open:
+        items = [each.value for each in value.values if isinstance(each, Constant)]
+        return items if len(items) == len(value.values) else None
+    if isinstance(value, DictValue) and not value.open:
+        return list(value.entries)
+    if isinstance(value, Model) and value.kind.endswith(".ModuleDict") and value.complete:
+        return list(value.children)
+    return None
+
+
+def _comes_later(m: Interpreter, count: Constant, items: list[Any]) -> bool:
+    """A loop's count is not yet, but will be, one of these: `if epoch in (60, 80)`."""
+    numbers = [Constant(each) for each in items if isinstance(each, int)]
+    outcomes = [_counted(m, ast.Eq, count, each) for each in numbers]
+    return any(isinstance(each, Unknown) for each in outcomes) and count.value not in items
 
 
 def _numbers(m: Interpreter, kind: type[ast.cmpop], left: Constant, right: Constant) -> Value:
