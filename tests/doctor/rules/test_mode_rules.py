@@ -400,3 +400,21 @@ def test_one_volatile_input_turns_recording_off(made: str, expected: list[str]) 
         "        print(model(x + start).argmax(1))\n"
     )
     assert codes(tail) == expected
+
+
+@pytest.mark.parametrize(
+    ("decorator", "expected"),
+    [
+        ("@evaluating", []),
+        ("@utils.without_graph(amp=True)", []),
+        ("@functools.lru_cache", ["TL203"]),
+        ("@functools.cache", ["TL203"]),
+        ("@torch.no_grad()", []),
+    ],
+)
+def test_a_decorator_that_cannot_be_read_may_turn_recording_off(
+    decorator: str, expected: list[str]
+) -> None:
+    tail = "def main():\n    for epoch in range(10):\n        train()\n        validate()\nmain()\n"
+    first = "import functools\nfrom somewhere import evaluating, utils"
+    assert codes(tail, train="model.train()", grad=f"{first}\n{decorator}") == expected

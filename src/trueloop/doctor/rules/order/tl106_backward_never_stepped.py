@@ -109,9 +109,18 @@ class BackwardNeverStepped(StepRule):
 
     def on_optimizer_step(self, event: OptimizerStep) -> None:
         fed = list(backwards(self.window(event.optimizer)))
-        nearest = [each for each in fed if feeds(each, event.optimizer) is not False][-1:]
-        for backward in nearest:
-            self.refute(backward.place)
+        mine = [each for each in fed if feeds(each, event.optimizer) is not False]
+        others = [each for each in self._known_optimizers() if each is not event.optimizer]
+        for backward in mine:
+            # The loss of a generator feeds its discriminator, too: that one's step is another.
+            if backward is mine[-1] or not any(self.feeds(backward, each) for each in others):
+                self.refute(backward.place)
+
+    def _known_optimizers(self) -> list[Optimizer]:
+        return [
+            *self.timeline.optimizers,
+            *(each for each in self._made if each not in self.timeline.optimizers),
+        ]
 
     def on_loop_left(self, event: LoopLeft) -> None:
         """The outermost loop is over: a run may be too long to be read to its end."""
@@ -123,11 +132,7 @@ class BackwardNeverStepped(StepRule):
 
     def _check(self, *, whole_program: bool) -> None:
         stepped = self._stepped(whole_program=whole_program)
-        candidates = [
-            *self.timeline.optimizers,
-            *(each for each in self._made if each not in self.timeline.optimizers),
-        ]
-        for optimizer in candidates:
+        for optimizer in self._known_optimizers():
             if any(self._may_step_for(other, optimizer) for other in stepped):
                 continue
             lost = self._lost(optimizer, whole_program=whole_program)

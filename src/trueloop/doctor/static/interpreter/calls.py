@@ -297,9 +297,15 @@ def _enter(
     m.modules.append(function.module)
     m.functions.append(function.name)
     m.receivers.append(scope.receiver if function.owner is not None else NONE)
+    # A decorator may turn recording off; around a program's `main` it hardly does.
+    unread = len(m.calls) > 1 and any(map(_cannot_be_read, function.decorators))
+    if unread:
+        m.grad.append(m.grad[-1] and None)
     try:
         return _inside_decorators(m, function, list(function.decorators), scope)
     finally:
+        if unread:
+            m.grad.pop()
         m.receivers.pop()
         m.functions.pop()
         m.modules.pop()
@@ -344,6 +350,16 @@ def _inside_decorators(
     if signal is ControlFlow.RETURN and scope.returned:
         return scope.returned[-1]
     return NONE
+
+
+_HARMLESS = ("torch.", "builtins.", "functools.", "abc.", "typing.", "contextlib.")
+
+
+def _cannot_be_read(decorator: Value) -> bool:
+    if isinstance(decorator, Unknown):
+        return True
+    name = decorator.name if isinstance(decorator, LibraryName) else ""
+    return "." in name and not name.startswith(_HARMLESS)
 
 
 def has_decorator(function: Function, *names: str) -> bool:
