@@ -69,6 +69,8 @@ class Made(Event):
     """A thing came into being: a model, optimizer, scheduler, scaler, loader, criterion, ..."""
 
     thing: Thing
+    dropped: bool = False
+    """A layer that is only called where it is made: nothing keeps it (in source)."""
 
 
 @dataclass(eq=False, kw_only=True)

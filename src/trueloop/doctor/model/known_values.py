@@ -55,6 +55,11 @@ class Unknown(Value):
     drawn: bool = False
     """It was drawn at random, or read off a clock."""
     attributes: dict[str, Value] = field(default_factory=dict)
+    shape: tuple[int | str | None, ...] | None = None
+    """Of an array, where constants decide it; see `things.Size`."""
+    dtype: str | None = None
+    statistic_of: Value | None = None
+    """See `Tensor.statistic_of`."""
 
     def __post_init__(self) -> None:
         if len(self.key) > KEY:
@@ -78,11 +83,28 @@ class Sequence(Value):
     grown: bool = False
     """Loops that are not gone through to their end, training or not, have added to it: in a real
     run it is longer than here."""
+    total: int | None = None
+    """How many elements it has in a real run, where that is known and not all are in `values`."""
+    growing: int = 0
+    """Loops that add to it and are not over."""
+    uncounted: bool = False
+    """Something was added that nobody can count."""
+    sites: frozenset[int] = frozenset()
+    """The statements that add to it, by identity."""
 
     def __post_init__(self) -> None:
         if len(self.values) > SIZE:
             del self.values[SIZE:]
             self.open = True
+
+    @property
+    def length(self) -> int | None:
+        """How many elements it has in a real run; None where that is not known."""
+        if self.growing or self.uncounted or self.kind == "deque":
+            return None
+        if self.total is not None:
+            return self.total
+        return None if self.open or self.grown else len(self.values)
 
     def add(self, value: Any) -> None:
         """Append a value, as long as there is room."""

@@ -30,7 +30,17 @@ class Preprocessed(Event):
 
 @dataclass(eq=False, kw_only=True)
 class Sliced(Event):
-    """`data[index]` in a program that preprocesses (in source)."""
+    """`data[index]`, outside of loops over batches (in source)."""
 
     data: Value
     index: Value
+    result: Value
+
+
+@dataclass(eq=False, kw_only=True)
+class ScaledByHand(Event):
+    """Data was shifted or divided by its own mean, deviation or range: `(x - x.mean(0)) / x.std(0)`
+    (in source)."""
+
+    data: Value
+    result: Value

@@ -28,17 +28,15 @@ class Thing(Value):
 
     name: str = ""
     """Its name in the user's code: `model`, `self.optimizer`; empty without one."""
-    made: Location = NOWHERE
-    """Where it was made; `NOWHERE` if that was not seen."""
+    made: Location = NOWHERE  # where, if that was seen
     known: bool = False
     """It was seen being made from a class that is understood. Otherwise its kind is inferred from
     how it is used, and it may be something else in disguise."""
     exposed: bool = False
     """It was handed to code that cannot be read: anything may have happened to it since."""
-    attributes: dict[str, Any] = field(default_factory=dict, repr=False)
-    """The attributes that were set on it (only while reading source)."""
+    attributes: dict[str, Any] = field(default_factory=dict, repr=False)  # (in source)
     cls: Any = field(default=None, repr=False)
-    """The user's own class, where it is one (only while reading source)."""
+    """The user's own class, where it is one (in source)."""
 
 
 class PositionalEps(NamedTuple):
@@ -165,7 +163,7 @@ class Scheduler(Thing):
     read_by_hand: bool = False
     """The program asks for its values with `get_lr()`, and may apply them itself."""
     first_count: int | None = None
-    """Its `last_epoch` before the first `step()` that was seen (live)."""
+    """Its `last_epoch` before the first `step()` that was seen; 0 in source, if nothing sets it."""
     calls_between_samples: int = 0
     """Calls of `step()` that came while no update was sampled (live)."""
     sampled_calls: int = 0
@@ -198,8 +196,7 @@ class Dataset(Thing):
     kind: str = ""
     """Dotted class name: `torch.utils.data.TensorDataset`, the user's class, ..."""
     size: Size = None
-    parent: Dataset | None = None
-    """The data set that this is a part of (`Subset`, `random_split`)."""
+    parent: Dataset | None = None  # that it is a part of (`Subset`, `random_split`)
     split_at: Location | None = None
     sorted_by_label: Location | None = None
     """The expression that puts its samples in the order of their classes."""
@@ -362,31 +359,32 @@ class Tensor(Thing):
     shape: tuple[Size, ...] | None = None
     dtype: str | None = None
     """`float16`, `int64`, ...; None where unknown."""
-    values: tuple[float, ...] | None = None
-    """The numbers themselves, where they are few and known (class counts, sorted labels)."""
-    position: int | None = None
-    """Its place in the batch that it is a part of: 0 for the first tensor."""
+    values: tuple[float, ...] | None = None  # where they are few and known (class counts)
+    position: int | None = None  # in the batch that it is a part of
     # The rest is seldom set: a field that `__init__` leaves out costs nothing.
     requires_grad: bool = field(default=False, init=False)
     """The program switched gradients on for it."""
-    is_parameter: bool = field(default=False, init=False)
-    """`nn.Parameter(...)` made it (in source)."""
-    entry: str = field(default="", init=False)
-    """It is this one parameter of a layer: `weight` (in source)."""
+    is_parameter: bool = field(default=False, init=False)  # `nn.Parameter(...)` made it (in source)
+    entry: str = field(default="", init=False)  # of a layer, which it is: `weight` (in source)
     copy: ParameterCopy | None = field(default=None, init=False)
     fetched: int = field(default=0, init=False)
     """The turn of a loop, counted over the run, in which it was fetched as data (in source)."""
-    of_gradients: bool = field(default=False, init=False)
-    """It was computed from gradients: a norm (in source)."""
+    of_gradients: bool = field(default=False, init=False)  # computed from them: a norm (in source)
     grad_of: Tensor | None = field(default=None, init=False)
     gradient: ConstantGradient | None = field(default=None, init=False)
     """It was computed from this gradient, without a graph."""
     constant_terms: frozenset[ConstantGradient] = field(default=frozenset(), init=False)
     """Gradients that were added to a loss, or to a residual, which it is."""
+    of: tuple[Value, ...] = field(default=(), init=False, repr=False)
+    """What it was computed from, outside of loops (in source)."""
+    statistic_of: Value | None = field(default=None, init=False, repr=False)
+    """The data whose mean, deviation or range it is, along the samples (in source)."""
+    counts: bool = field(default=False, init=False)  # `torch.arange(...)` (in source)
+    fill: float | None = field(default=None, init=False)  # the one number in it (in source)
+    padding: frozenset[float] = field(default=frozenset(), init=False)  # of its rows (in source)
     data_of: Tensor | None = field(default=None, init=False)
     """The tensor whose `.grad` or `.data` it is (in source)."""
-    holder: Optimizer | None = field(default=None, init=False)
-    """The optimizer whose `param_groups` it was taken from (in source)."""
+    holder: Optimizer | None = field(default=None, init=False)  # its optimizer (in source)
     terms: Any = field(default=None, init=False)
     """The summands: two values, or a container of them (in source)."""
     divided_by: Size = field(default=None, init=False)  # of a loss, the last time (in source)
@@ -394,10 +392,8 @@ class Tensor(Thing):
     """The argument of a factory function: `torch.tensor(values)` (in source)."""
     rows_of: Tensor | None = field(default=None, init=False)
     """The tensor that an index or a mask has picked it from (in source)."""
-    rows_index: str = field(default="", init=False)
-    """The key of that index: equal for tensors that the same value has picked."""
-    volatile: bool = field(default=False, init=False)
-    """Recording was switched off as before torch 0.4 (in source)."""
+    rows_index: str = field(default="", init=False)  # the key of that index (in source)
+    volatile: bool = field(default=False, init=False)  # as before torch 0.4 (in source)
     version: int | None = None
     """Counts the changes in place up to this state (live)."""
     hidden: bool = False
@@ -459,6 +455,9 @@ class Loop:
     """How many turns the reader goes through; 0 when live."""
     leaves: bool = False
     """A `break` or `return` in it may end it before all its turns (early stopping)."""
+    each_turn: frozenset[int] = frozenset()  # statements of every turn, by identity (in source)
+    additions: list[Any] = field(default_factory=list, repr=False)
+    """Lists, and how many elements all turns add to them (in source)."""
 
 
 @dataclass(frozen=True, slots=True)

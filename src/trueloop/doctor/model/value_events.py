@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from trueloop.doctor.model.events import Event
 from trueloop.doctor.model.measurements import Measured
-from trueloop.doctor.model.things import Loader
+from trueloop.doctor.model.things import Loader, Tensor
 
 
 @dataclass(eq=False, kw_only=True)
@@ -36,3 +36,12 @@ class MeansOverSamples(Event):
     """A sum of batch means was divided by the number of samples (in source)."""
 
     loader: Loader
+
+
+@dataclass(eq=False, kw_only=True)
+class ColumnsPicked(Event):
+    """Of each row of a tensor, the entry in one column was picked: `p.gather(1, y[:, None])`,
+    `p[torch.arange(len(y)), y]` (in source)."""
+
+    source: Tensor
+    columns: Tensor

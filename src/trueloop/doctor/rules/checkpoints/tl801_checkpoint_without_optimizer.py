@@ -142,7 +142,7 @@ class CheckpointWithoutOptimizer(Rule):
                     self._restored_at,
                     "The run resumes with this checkpoint's weights, optimizer and count, but"
                     f" {called(scheduler, 'the schedule')} begins at its first step again: the"
-                    " learning rate is that of the beginning of the run.",
+                    " learning rates from here on are not those of this run.",
                     fix="Save `scheduler.state_dict()` in the checkpoint and load it here.",
                     related=[(scheduler.made, "begins at 0"), (event.place, "steps it")],
                 )
@@ -194,7 +194,7 @@ def _last(optimizer: Optimizer) -> str:
     return optimizer.name.rpartition(".")[2]
 
 
-_WITHOUT_COUNT = ("ReduceLROnPlateau", "ConstantLR", "MultiplicativeLR")
+_WITHOUT_COUNT = ("ReduceLROnPlateau", "ConstantLR", "MultiplicativeLR", "ExponentialLR")
 """Schedules that have little to lose."""
 
 

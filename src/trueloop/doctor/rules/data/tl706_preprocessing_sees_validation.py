@@ -40,7 +40,9 @@ X_test = selector.transform(X_test)
 
 The result of `fit_transform` (or of `transform` after a `fit` on the same data) goes into
 `train_test_split`, or is cut by adjacent slices (`X[:n]`, `X[n:]`); or the data of `fit` is split
-this way and the parts are transformed. Not reported: encoders of labels, data that is already a
+this way and the parts are transformed. By hand: columns that were chosen with the targets
+(`x[:, keep]`) and are split with them; data that was shifted and divided by its own mean, deviation
+or range, and is split. Not reported: encoders of labels, data that is already a
 part of a split, and fits whose result is not split.
 """
 
@@ -48,11 +50,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from trueloop.doctor.model.events import Ended
 from trueloop.doctor.model.findings import Location
-from trueloop.doctor.model.known_values import Constant, OpaqueObject, Sequence, Unknown, Value
-from trueloop.doctor.model.table_events import Preprocessed, SamplesSplit, Sliced
+from trueloop.doctor.model.known_values import OpaqueObject, Sequence, Unknown, Value
+from trueloop.doctor.model.table_events import Preprocessed, SamplesSplit, ScaledByHand, Sliced
 from trueloop.doctor.model.things import Tensor, Thing
 from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.splits import DataSplit, SplitRecord, bounds_of
 
 _DEPTH = 8
 _LOOKS_AT_TARGETS = (
@@ -84,8 +88,11 @@ class PreprocessingSeesValidation(Rule):
         self._parts: set[int] = set()
         """Data that is a part of something."""
         self._cuts: dict[int, list[tuple[str, str]]] = {}
+        self.splits = SplitRecord()
+        self.scaled: list[ScaledByHand] = []
 
     def on_samples_split(self, event: SamplesSplit) -> None:
+        self.splits.on_samples_split(event)
         if event.function == "sklearn.model_selection.train_test_split":
             for data in event.data:
                 self._is_split(data, event.place)
@@ -106,7 +113,8 @@ class PreprocessingSeesValidation(Rule):
                 fit.outcomes.append(event.result)
 
     def on_sliced(self, event: Sliced) -> None:
-        bounds = _bounds(event.index)
+        self.splits.on_sliced(event)
+        bounds = bounds_of(event.index)
         if bounds is None:
             return
         cuts = self._cuts.setdefault(id(event.data), [])
@@ -119,6 +127,47 @@ class PreprocessingSeesValidation(Rule):
         cuts.append(bounds)
         if meets:
             self._is_split(event.data, event.place)
+
+    def on_scaled_by_hand(self, event: ScaledByHand) -> None:
+        if not _is_part(event.data):
+            self.scaled.append(event)
+
+    def on_ended(self, event: Ended) -> None:
+        for split in self.splits.found:
+            self._chosen_before(split)
+            found = self.splits.origins(split.data, indices=False)
+            origins = {id(each) for each in found}
+            for scaled in self.scaled:
+                if id(scaled.result) in origins and not self.splits.is_part(scaled.data):
+                    self.report(
+                        scaled.place,
+                        "The mean, deviation or range of all samples is taken before the split: it"
+                        " uses the validation and test samples. The effect is usually too small to"
+                        " measure; reviewers ask for it all the same.",
+                        severity="advice",
+                        fix="Split first, and take the statistics of the training part only.",
+                        related=[(split.place, "the split")],
+                    )
+
+    def _chosen_before(self, split: DataSplit) -> None:
+        """ChosenColumns that were chosen with the targets of all samples, which are split alike."""
+        origins = {id(each) for each in self.splits.origins(split.data)}
+        alike = [each.data for each in self.splits.found if each.key == split.key]
+        for columns in self.splits.columns:
+            if id(columns.sliced.result) not in origins:
+                continue
+            for target in alike:
+                looks = self.splits.derives(columns.chosen, target)
+                if looks and target is not split.data and target is not columns.sliced.data:
+                    self.report(
+                        columns.sliced.place,
+                        "These columns were chosen with all samples before the split: the choice"
+                        " uses the targets of the validation and test samples, so their scores are"
+                        " far too high.",
+                        fix="Split first, choose the columns with the training part only, and take"
+                        " the same ones from the other parts.",
+                        related=[(split.place, "the split")],
+                    )
 
     def _is_split(self, data: Value | None, place: Location) -> None:
         for fit in self._fits:
@@ -175,25 +224,3 @@ def _derives(value: Value | None, source: Value, depth: int = _DEPTH) -> bool:
         columns = [each for name, each in value.attributes.items() if name.startswith("[")]
         parts += [each for each in columns if value not in _made_of(each)]
     return any(_derives(part, source, depth - 1) for part in parts if part is not value)
-
-
-def _bounds(index: Value) -> tuple[str, str] | None:
-    """Where a slice along the first axis begins and ends, as texts; None for anything else."""
-    if isinstance(index, Sequence) and index.kind == "tuple" and index.values:
-        index = index.values[0]
-    if isinstance(index, Sequence) and index.kind == "slice":
-        lower, upper, step = (_text(part) for part in index.values)
-    elif isinstance(index, Constant) and isinstance(index.value, slice):
-        found = index.value
-        lower, upper, step = (
-            "" if part is None else str(part) for part in (found.start, found.stop, found.step)
-        )
-    else:
-        return None
-    return None if step or lower == upper else (lower, upper)
-
-
-def _text(value: Value) -> str:
-    if isinstance(value, Constant):
-        return "" if value.value is None else str(value.value)
-    return value.key if isinstance(value, (Unknown, OpaqueObject)) else str(id(value))

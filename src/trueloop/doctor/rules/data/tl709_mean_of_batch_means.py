@@ -41,14 +41,15 @@ val_loss = total / len(val_loader.dataset)
 
 In a pass without gradients, batch means of one loader are added up and divided by the number of its
 batches (`len(loader)`, a count, the last index and one), or are collected in a list or a tensor
-whose mean is taken, and the sizes are known and do not divide. Not reported: training losses
-printed on the way, sums weighted by the batch size, `reduction="sum"`, `drop_last=True`, unknown
-sizes.
+whose mean is taken, and the sizes are known and do not divide. Where the sizes are not known, it is
+advice. Not reported: training losses printed on the way, sums weighted by the batch size,
+`reduction="sum"`, `drop_last=True`, samplers.
 """
 
 from __future__ import annotations
 
 from trueloop.doctor.model.events import Used
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Loader
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called
@@ -63,10 +64,13 @@ class MeanOfBatchMeans(Rule):
         loader = event.subject
         size = loader.dataset.size if loader.dataset is not None else None
         batch = loader.batch_size
-        if not (isinstance(size, int) and isinstance(batch, int) and batch > 0):
+        if loader.drop_last is not False or loader.sampler is not None or batch is None:
             return
-        rest = size % batch
-        if not rest or size < batch or loader.drop_last is not False or loader.sampler is not None:
+        if not (isinstance(size, int) and isinstance(batch, int)):
+            self._advise(event.place, loader)
+            return
+        rest = size % batch if batch > 0 else 0
+        if not rest or size < batch:
             return
         self.report(
             event.place,
@@ -76,4 +80,20 @@ class MeanOfBatchMeans(Rule):
             fix="Multiply each batch's mean by its size, and divide the sum by the number of"
             " samples.",
             related=[(loader.made, f"{size} samples in batches of {batch}")],
+        )
+
+    def _advise(self, place: Location, loader: Loader) -> None:
+        """The sizes are not known: the last batch is as long as the others by chance alone."""
+        whole = loader.batch_size == 1 or "len(" in str(loader.batch_size)
+        if whole or not loader.known or loader.open or loader.iterable:
+            return
+        self.report(
+            place,
+            "This is a mean of batch means. Unless the number of samples is a multiple of the batch"
+            f" size, the last batch of {called(loader, 'the loader')} is smaller, and its samples"
+            " count for more than the others.",
+            fix="Multiply each batch's mean by its size, and divide the sum by the number of"
+            " samples.",
+            related=[(loader.made, "`drop_last` is off")],
+            severity="advice",
         )

@@ -40,9 +40,9 @@ def forward(self, x):                      # x: (N, features)
 The dimension is a literal 0, and the result reaches `NLLLoss` or `CrossEntropyLoss` as input
 through shape operations only. The target is a whole batch of labels: from a `DataLoader`, picked by
 the same index or mask as the rows of the input, or, in a running program, one for each of several
-rows. There handwritten losses are read from their graph
-too: `gather` or indexing picks one class of each row, or the targets are multiplied with it and
-summed over the classes. Not reported: code where a single sample could be meant (batches of one,
+rows. Losses by hand are read too: `gather` or indexing picks one class of each row, or (in a
+running program) the targets are multiplied with it and summed over the classes. Not reported: code
+where a single sample could be meant (batches of one,
 labels taken one by one), square matrices, and intended softmaxes over the batch (attention over a
 bag, contrastive losses, policies on one observation).
 """
@@ -53,6 +53,7 @@ from trueloop.doctor.model.events import Loss
 from trueloop.doctor.model.known_values import Unknown
 from trueloop.doctor.model.loss_measurements import HandwrittenSoftmax
 from trueloop.doctor.model.things import Tensor
+from trueloop.doctor.model.value_events import ColumnsPicked
 from trueloop.doctor.rules.base import Rule
 
 _OVER_CLASSES = ("NLLLoss", "CrossEntropyLoss")
@@ -84,6 +85,22 @@ class SoftmaxOverBatch(Rule):
             fix="Use dim=1, or dim=-1 if the classes are the last dimension.",
         )
 
+    def on_columns_picked(self, event: ColumnsPicked) -> None:
+        """A loss by hand, in source: each sample's class is picked from its row."""
+        activation = event.source.activation
+        picked = _is_batch(event.columns) or _are_rows(event.source, event.columns)
+        if activation is None or activation.dim != 0 or not picked:
+            return
+        if activation.kind in ("softmax", "log_softmax"):
+            self.report(
+                activation.place,
+                f"This {activation.kind} runs over dimension 0, the batch: each class is"
+                " normalised over the samples. The loss picks each sample's class from it, as if"
+                " its classes added up to one.",
+                related=[(event.place, "picks each sample's class")],
+                fix="Use dim=1, or dim=-1 if the classes are the last dimension.",
+            )
+
     def on_handwritten_softmax(self, event: HandwrittenSoftmax) -> None:
         rows, classes = event.shape
         self.report(
@@ -102,7 +119,7 @@ def _are_rows(source: object, target: object) -> bool:
     shape, labels = source.shape or (), target.shape or ()
     if len(shape) != 2 or not all(isinstance(each, int) for each in (*shape, *labels)):
         return False
-    return labels == shape[:1] and shape[0] != shape[1] and 1 not in shape
+    return labels[:1] == shape[:1] and shape[0] != shape[1] and 1 not in shape
 
 
 def _picks_rows(source: Tensor, target: object) -> bool:

@@ -245,7 +245,7 @@ def _stays_to_the_end(kept: list[TensorRetained]) -> bool:
     if turn is None or _around(first) or not all(_is_one_life(first, each) for each in kept):
         return False
     loop = turn.loop
-    counts = loop.endless or not loop.over or re.match(r"\w*range\(", loop.over) is not None
+    counts = loop.endless or not loop.over or re.match(r"(zip\()?\w*range\(", loop.over) is not None
     size = first.windows[-1].size if first.windows else 1
     few = isinstance(loop.turns, int) and isinstance(size, int) and loop.turns <= HANDFUL * size
     return loop.loader is None and counts and not few

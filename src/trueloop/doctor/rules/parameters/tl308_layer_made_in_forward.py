@@ -44,7 +44,7 @@ def forward(self, x):
 
 At the same place a layer with parameters is created in two batches (in a running program, in three
 updates), gradients flow through it, and no optimizer holds it. Not reported: layers that are built
-once and kept (under a condition), and layers whose weights are loaded, written by hand, frozen or
+under a condition and kept, and layers whose weights are loaded, written by hand, frozen or
 passed to an optimizer (meta-learning, fixed filters).
 """
 
@@ -79,7 +79,8 @@ class LayerMadeInForward(StepRule):
         layer = event.thing
         if not isinstance(layer, Model) or not layer.kind.startswith("torch.nn."):
             return
-        if micro(event) is not None and not event.guards and not event.windows:
+        always = event.dropped or not (event.guards or event.windows)
+        if micro(event) is not None and always:
             self._made[layer] = event
 
     def on_flags_set(self, event: FlagsSet) -> None:

@@ -48,10 +48,11 @@ In a running program: between two steps the same line computes the loss of diffe
 time a mean (or a sum that is divided by its own number of targets), every mean has the same share
 of what `backward` is called on, and in two updates or more the numbers of targets differ by 10% or
 more. Where only the last batch of an epoch is shorter, it is advice. In source: the loader's
-`collate_fn` pads with `pad_sequence`, the loss ignores the padding, and the loss is divided by the
-number of micro-batches of a step. Not reported: losses that are weighted by their numbers of
-targets; gradients divided afterwards; micro-batches of one sample; pictures (a target for each
-pixel), class weights, several losses of one batch, and losses that are not divided (TL505).
+`collate_fn` pads with `pad_sequence`, or the rows of the targets are written into a tensor of one
+number; the loss ignores the padding, and it is divided by the number of micro-batches of a step.
+Not reported: losses that are weighted by their numbers of targets; gradients divided afterwards;
+micro-batches of one sample; pictures (a target for each pixel), class weights, several losses of
+one batch, and losses that are not divided (TL505).
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ from __future__ import annotations
 from trueloop.doctor.model.events import Backward, GradEdited, Loss, OptimizerStep
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.loss_measurements import CountedBatch, UpdateOfMicroBatches
-from trueloop.doctor.model.things import Criterion, Size
+from trueloop.doctor.model.things import Criterion, Size, Tensor
 from trueloop.doctor.rules.shared.step_order import StepRule, may_change_gradients, micro
 
 _APART = 1.1
@@ -76,6 +77,8 @@ class MicroBatchesWeightedUnequally(StepRule):
         super().__init__()
         self.losses: dict[Criterion, Location] = {}
         """Where they were computed last."""
+        self.padding: dict[Criterion, frozenset[float]] = {}
+        """What fills up their targets."""
         self.edited = False
         self.uneven: dict[Location, list[list[CountedBatch]]] = {}
         self.largest: dict[Location, int] = {}
@@ -87,11 +90,11 @@ class MicroBatchesWeightedUnequally(StepRule):
 
     def on_loss(self, event: Loss) -> None:
         self.losses[event.criterion] = event.place
+        if isinstance(event.target, Tensor):
+            self.padding[event.criterion] = event.target.padding
 
     def on_optimizer_step(self, event: OptimizerStep) -> None:
         sizes = {each.size for each in event.windows if each.size is not None}
-        if len(sizes) != 1:
-            return
         window = self.window(event.optimizer)
         fed = [
             each
@@ -104,8 +107,8 @@ class MicroBatchesWeightedUnequally(StepRule):
         )
         if edited or not fed or len({each.place for each in fed}) != 1:
             return
-        size = sizes.pop()
-        criterion = _ignores_padding(fed[-1], size)
+        size = sizes.pop() if len(sizes) == 1 else _divisor(event, fed)
+        criterion = self._ignores_padding(fed[-1], size) if size is not None else None
         if criterion is not None:
             self.report(
                 self.losses.get(criterion, fed[-1].place),
@@ -115,6 +118,24 @@ class MicroBatchesWeightedUnequally(StepRule):
                 " of the large batch.",
                 fix=_FIX,
             )
+
+    def _ignores_padding(self, event: Backward, size: Size) -> Criterion | None:
+        """The criterion of a mean over the targets without padding, divided by the window."""
+        turn, loss = micro(event), event.loss
+        if turn is None or loss is None or len(loss.criteria) != 1:
+            return None
+        if loss.reduced != "mean" or not loss.divided or loss.divided_by != size:
+            return None
+        criterion, loader = next(iter(loss.criteria)), turn.loop.loader
+        if loader is not None and loader.batch_size == 1:
+            return None
+        padding = self.padding.get(criterion, frozenset())
+        padding |= loader.padding if loader is not None else frozenset()
+        known = criterion.kind in ("CrossEntropyLoss", "NLLLoss") and "weight" not in (
+            criterion.arguments
+        )
+        ignored = criterion.arguments.get("ignore_index", -100)
+        return criterion if known and ignored in padding else None
 
     # ------------------------------------------------------------------ live
 
@@ -172,22 +193,16 @@ class MicroBatchesWeightedUnequally(StepRule):
         )
 
 
-def _ignores_padding(event: Backward, size: Size) -> Criterion | None:
-    """The criterion of a mean over the targets without padding, divided by the window."""
-    turn, loss = micro(event), event.loss
-    loader = turn.loop.loader if turn is not None else None
-    if loader is None or loss is None or loader.batch_size == 1:
+def _divisor(step: OptimizerStep, fed: list[Backward]) -> Size:
+    """The number that the losses of an inner loop, which the step comes after, are divided by."""
+    turns = [micro(each) for each in fed]
+    loops = {each.loop for each in turns if each is not None}
+    if step.windows or len(loops) != 1 or len({*turns}) < 2 or None in turns:
         return None
-    if loss.reduced != "mean" or not loss.divided or loss.divided_by != size:
+    if any(each.loop in loops for each in step.turns):
         return None
-    if len(loss.criteria) != 1:
-        return None
-    criterion = next(iter(loss.criteria))
-    known = criterion.kind in ("CrossEntropyLoss", "NLLLoss") and "weight" not in (
-        criterion.arguments
-    )
-    ignored = criterion.arguments.get("ignore_index", -100)
-    return criterion if known and ignored in loader.padding else None
+    loss = fed[-1].loss
+    return loss.divided_by if loss is not None else None
 
 
 def _ratio(found: list[CountedBatch]) -> float:

@@ -51,6 +51,7 @@ from trueloop.doctor.static.stubs.tensors import (
     attribute_of,
     element,
     has_weight,
+    is_sliced,
     parameter_of,
     parts_of,
     set_attribute,
@@ -79,6 +80,10 @@ def read(m: Interpreter, value: Value, name: str, node: ast.AST) -> Value:
         return _of_unknown(m, value, name)
     if isinstance(value, Super):
         return _of_super(value, name)
+    if isinstance(value, Sequence) and name in ("values", "indices") and len(value.values) == 2:
+        parts = [each for each in value.values if isinstance(each, Tensor)]
+        if value.kind == "tuple" and len(parts) == 2:
+            return parts[name == "indices"]  # `x.max(dim=1).indices`
     if isinstance(value, Function) and name == "__name__":
         return Constant(value.name)
     return LibraryMethod(value, name)
@@ -332,8 +337,8 @@ def item_of(m: Interpreter, value: Any, index: Any, node: ast.AST) -> Value:
         found = guess(m, word, fresh, m.modules[-1]) if isinstance(word, str) else fresh
         if not fresh.loop_variant:
             value.attributes[name] = found
-        if m.preprocesses and isinstance(index, (Constant, Sequence)):
-            m.emit(Sliced, node, data=value, index=index)
+        if not isinstance(word, str) and is_sliced(m, index):
+            m.emit(Sliced, node, data=value, index=index, result=found)
         return found
     if isinstance(value, LibraryName):
         known = m.environment.variables.get(m.key(index)) if value.name == "os.environ" else None
@@ -359,7 +364,12 @@ def _of_user(m: Interpreter, value: Any, index: Any, node: ast.AST) -> Value:
 def _of_items(m: Interpreter, value: Sequence, index: object, node: ast.AST) -> Value:
     if isinstance(index, slice):
         try:
-            return Sequence(value.kind, value.values[index], value.open, turns=value.turns)
+            part = Sequence(value.kind, value.values[index], value.open, turns=value.turns)
+            if value.length != len(value.values):
+                known = value.length
+                part.total = None if known is None else len(range(*index.indices(known)))
+                part.uncounted = known is None
+            return part
         except (TypeError, ValueError):
             return value
     if isinstance(index, int) and -len(value.values) <= index < len(value.values):

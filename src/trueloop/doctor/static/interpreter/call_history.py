@@ -15,9 +15,12 @@ from trueloop.doctor.model.events import (
     LoopEntered,
     LoopLeft,
 )
+from trueloop.doctor.model.table_events import ScaledByHand, Sliced
 from trueloop.doctor.static.interpreter.values import Value
 
-_ALIKE = frozenset({AttributeSet, EscapedToUnknown, FunctionalDropout, GraphEscaped})
+_ALIKE = frozenset(
+    {AttributeSet, EscapedToUnknown, FunctionalDropout, GraphEscaped, ScaledByHand, Sliced}
+)
 """Events that are the same for each call of a function with arguments of the same kinds."""
 
 

@@ -121,7 +121,8 @@ def _kind(value: Any, depth: int = 3) -> Hashable:
     if isinstance(value, Unknown):
         own = value.loop_variant or "<" in value.key or "[" in value.key
         parts = () if value.number or not depth else [_kind(each, 0) for each in value.of[:4]]
-        return "unknown", "" if own else value.key, value.loop_variant, value.number, *parts
+        key = "" if own else value.key
+        return "unknown", key, value.loop_variant, value.number, value.shape, value.dtype, *parts
     if isinstance(value, Tensor):
         return _kind_of_tensor(value)
     if isinstance(value, (Thing, Instance)):
@@ -284,6 +285,9 @@ def _joined(m: Interpreter, one: Value, other: Value) -> Value:
         return DictValue(entries, True, [*one.rest, *other.rest])
     numbers = all(isinstance(each, Constant) or _is_number(each) for each in (one, other))
     if isinstance(one, Tensor) and isinstance(other, Tensor):
+        if one.shape != other.shape:
+            other = copy.copy(other)
+            other.shape = None
         return other
     return Unknown(f"<{m.number(one)}>", (one, other), number=numbers)
 
@@ -354,7 +358,7 @@ def _renewed(repeat: _Repeat, value: Any) -> Value:
     if isinstance(value, Unknown):
         if not value.loop_variant and "<" not in value.key:
             return value
-        fresh = m.unknown(repeat.node, () if value.number or not value.of else places.values())
+        fresh = m.unknown(repeat.node, _read_off(repeat, value))
         fresh.number, fresh.loop_variant = value.number, value.loop_variant
         return fresh
     made = copy.copy(value)
@@ -368,6 +372,16 @@ def _renewed(repeat: _Repeat, value: Any) -> Value:
         made.rest = [_renewed(repeat, each) for each in made.rest]
         made.turns = m.turns_begun
     return made
+
+
+def _read_off(repeat: _Repeat, value: Unknown) -> Iterable[Value]:
+    """What an unknown value is computed from: the arguments, or the tensor that it is read off."""
+    source = value.of[0] if len(value.of) == 1 else None
+    if not value.number:
+        return repeat.places.values() if value.of else ()
+    if isinstance(source, Tensor) and _can_be_renewed(source, repeat.known):
+        return [_renewed(repeat, source)]
+    return ()
 
 
 def _fill(repeat: _Repeat, made: Tensor) -> None:

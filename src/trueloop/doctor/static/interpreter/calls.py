@@ -44,6 +44,7 @@ from trueloop.doctor.static.interpreter.values import (
     Value,
 )
 from trueloop.doctor.static.interpreter.with_blocks import inside_foreign
+from trueloop.doctor.static.stubs import statistics, tensor_shapes as shapes
 from trueloop.doctor.static.stubs.tensors import call_foreign_method, derive
 
 MODULE_BASES = frozenset({"Module", "LightningModule", "PreTrainedModel", "ModelMixin"})
@@ -132,7 +133,10 @@ def _library(
     if last[:1].isupper():
         named = {str(i): arg for i, arg in enumerate(args)} | kwargs
         return OpaqueObject(name, named, key=f"{last}()@{getattr(node, 'lineno', 0)}")
-    return m.unknown(node, everything)
+    found = m.unknown(node, everything)
+    if args and head == "numpy":
+        statistics.notice(m, args[0], last, args[1:], kwargs, found)
+    return found
 
 
 def _method(
@@ -153,7 +157,11 @@ def _method(
         m.graph_escapes(name, node)  # of a loss that is None in this run, or of anything else
     if isinstance(receiver, Tensor):
         parents = [each for each in (receiver, *args) if isinstance(each, Tensor)]
-        return derive(m, node, *parents)
+        made = derive(m, node, *parents)
+        made.shape = shapes.of_method(name, receiver.shape, args, kwargs)
+        made.dtype = "bool" if name in shapes.TESTS else None
+        statistics.notice(m, receiver, name, args, kwargs, made)
+        return made
     if isinstance(receiver, Constant):
         return _method_of_constant(m, receiver, name, args, kwargs, node)
     if isinstance(receiver, LibraryName):
@@ -227,7 +235,10 @@ def _foreign(
     everything = [*args, *kwargs.values(), *(rest or [])]
     m.expose([*everything, function], m.key(function), node)
     owner = function.of if isinstance(function, Unknown) else ()
-    return m.unknown(node, [function, *owner, *everything])
+    found = m.unknown(node, [function, *owner, *everything])
+    if owner and isinstance(node, ast.Call):
+        statistics.notice(m, owner[0], last_name(node.func), args, kwargs, found)
+    return found
 
 
 # ------------------------------------------------------------------------------- the user's own

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import math
 from collections.abc import Callable
 from itertools import islice
 from typing import Any
@@ -16,6 +17,7 @@ from trueloop.doctor.static.interpreter.attributes import item_of
 from trueloop.doctor.static.interpreter.calls import call
 from trueloop.doctor.static.interpreter.inference import guess
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
+from trueloop.doctor.static.interpreter.list_lengths import count_of
 from trueloop.doctor.static.interpreter.loops import elements, go_through
 from trueloop.doctor.static.interpreter.stub_lookup import find_call
 from trueloop.doctor.static.interpreter.values import (
@@ -31,8 +33,10 @@ from trueloop.doctor.static.interpreter.values import (
     Unknown,
     Value,
 )
+from trueloop.doctor.static.stubs import tensor_shapes as shapes
 from trueloop.doctor.static.stubs.batch_means import notice_division
 from trueloop.doctor.static.stubs.checkpoints import state_of_comprehension
+from trueloop.doctor.static.stubs.statistics import notice_arithmetic
 from trueloop.doctor.static.stubs.tensors import combine, derive
 
 _SIGNS = {
@@ -143,6 +147,14 @@ def _binary(m: Interpreter, node: ast.BinOp, scope: Scope) -> Value:
 
 def arithmetic(m: Interpreter, sign: ast.operator, left: Any, right: Any, node: ast.AST) -> Value:
     """One operation on two values."""
+    found = _arithmetic(m, sign, left, right, node)
+    if not m.turns or m.batch_turn() is None:
+        notice_arithmetic(m, sign, left, right, found, node)
+    return found
+
+
+def _arithmetic(m: Interpreter, sign: ast.operator, left: Any, right: Any, node: ast.AST) -> Value:
+    """One operation on two values."""
     if isinstance(sign, ast.Div):
         notice_division(m, left, right, node)
     if isinstance(left, Tensor) or isinstance(right, Tensor):
@@ -160,6 +172,7 @@ def arithmetic(m: Interpreter, sign: ast.operator, left: Any, right: Any, node: 
         a, b = b, a
     found = m.unknown(node, (left, right), key=f"({a} {_SIGNS.get(type(sign), '?')} {b})")
     counts = isinstance(sign, (ast.Add, ast.Sub)) and isinstance(left, Checkpoint)
+    found.shape = shapes.of_arithmetic(sign, left, right)
     # `checkpoint["epoch"] + 1`: a number, which leads to no state.
     found.number = is_number(right) and (counts or is_number(left))
     return found
@@ -226,7 +239,9 @@ def _unary(m: Interpreter, node: ast.UnaryOp, scope: Scope) -> Value:
             return Constant(-value.value, loop_variant=value.loop_variant)
         return value if isinstance(node.op, ast.UAdd) else Constant(~int(value.value))
     if isinstance(value, Tensor):
-        return derive(m, node, value, keeps_loss=True)
+        made = derive(m, node, value, keeps_loss=True)
+        made.shape, made.dtype = value.shape, value.dtype
+        return made
     found = m.unknown(node, (value,), key=f"(-{m.key(value)})")
     found.number = is_number(value)
     return found
@@ -240,7 +255,12 @@ def _compare(m: Interpreter, node: ast.Compare, scope: Scope) -> Value:
         if isinstance(left, Tensor) or isinstance(right, Tensor):
             parents = [each for each in (left, right) if isinstance(each, Tensor)]
             if not isinstance(sign, (ast.Is, ast.IsNot, ast.In, ast.NotIn)):
-                return derive(m, node, *parents, graph=False)
+                made = derive(m, node, *parents, graph=False)
+                made.shape, made.dtype = (
+                    shapes.broadcast(map(shapes.shape_of, (left, right))),
+                    "bool",
+                )
+                return made
         found = conditions.compare(m, sign, left, right, node)
         if isinstance(found, Constant) and not found.value:
             return found
@@ -350,6 +370,7 @@ def _comprehension(
     """The elements of the first few turns, in a separate scope."""
     inner = Scope(scope.module, scope, scope.function, scope.owner, scope.receiver)
     found: list[Any] = []
+    counts: dict[int, int | None] = {}
     complete = True
 
     def go(position: int) -> None:
@@ -372,14 +393,20 @@ def _comprehension(
             if all(outcome for outcome, _ in outcomes):
                 go(position + 1)
 
-        complete &= go_through(m, evaluate(m, generator.iter, inner), node, turn)
+        source = evaluate(m, generator.iter, inner)
+        counts.setdefault(position, None if generator.ifs else count_of(source))
+        complete &= go_through(m, source, node, turn)
 
     go(0)
     if isinstance(node, ast.DictComp):
         state = state_of_comprehension(m, node, inner) if found else None
         return _table_of(m, found, complete) if state is None else state
     kind = {ast.ListComp: "list", ast.SetComp: "set"}.get(type(node), "generator")
-    return Sequence(kind, found, not complete, m.place(node), m.turns_begun)
+    made = Sequence(kind, found, not complete, m.place(node), m.turns_begun)
+    known = [each for each in counts.values() if each is not None]
+    if not complete and kind == "list" and len(known) == len(node.generators):
+        made.total = math.prod(known)
+    return made
 
 
 def _table_of(m: Interpreter, pairs: list[tuple[Any, Any]], complete: bool) -> DictValue:

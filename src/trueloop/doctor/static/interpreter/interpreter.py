@@ -144,8 +144,6 @@ class Interpreter(Counting, ABC):
         """Open conditions, by their key, that may differ from turn to turn."""
         self.bare: set[int] = set()
         """Calls that are whole statements: the result is not used."""
-        self.preprocesses = False
-        """A scaler, encoder or imputer was seen at work: slices of data may split it."""
         self.mode_asked: tuple[Model, bool] | None = None  # who last asked; had it asked before?
         self.noted: list[CallRecord] | None = None
         """The calls that were made, where somebody asked for them."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trueloop.doctor.model.events import BatchFetched, LoopEntered, LoopLeft
+from trueloop.doctor.model.known_values import loop_of
 from trueloop.doctor.model.things import NOWHERE, Dataset, Loader, Loop, Model, Size, Tensor
 from trueloop.doctor.static.interpreter.calls import enter, start, unread_backward
 from trueloop.doctor.static.interpreter.generators import (
@@ -17,6 +18,7 @@ from trueloop.doctor.static.interpreter.generators import (
     loop_over_generator,
 )
 from trueloop.doctor.static.interpreter.interpreter import ControlFlow, Interpreter, LeaveGenerator
+from trueloop.doctor.static.interpreter.list_lengths import done_each_turn, note_end
 from trueloop.doctor.static.interpreter.syntax import (
     may_leave,
     names_bound,
@@ -193,7 +195,7 @@ def _range(m: Interpreter, value: CombinedIterable, node: ast.AST) -> LoopPlan:
         return LoopPlan(
             TURNS,
             lambda loop, index: Constant(numbers[index], loop_variant=loop),
-            size=symbol or len(numbers),
+            size=symbol or (None if any(map(loop_of, value.sources)) else len(numbers)),
             by_hand=known[2] > 1,
             counted=True,
         )
@@ -343,7 +345,7 @@ def run_for(m: Interpreter, node: ast.For | ast.AsyncFor, scope: Scope) -> Contr
     )
     loop.resumed_from = _start(iterable)
     loop.over, loop.counted = written(node.iter), how.counted
-    loop.lines = len(node.body)
+    loop.lines, loop.each_turn = len(node.body), done_each_turn(node)
 
     def turn(index: int) -> ControlFlow | None:
         value = how.make(loop, index)
@@ -404,6 +406,7 @@ def _go(
             break
         signal = None
     _leave(m, node, loop)
+    note_end(loop)
     return signal
 
 

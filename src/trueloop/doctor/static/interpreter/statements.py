@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from trueloop.doctor.model.events import NotCalled, TensorRetained
@@ -16,6 +16,7 @@ from trueloop.doctor.static.interpreter.decorators import decorate
 from trueloop.doctor.static.interpreter.expressions import arithmetic, evaluate
 from trueloop.doctor.static.interpreter.inference import guess, is_no_tensor
 from trueloop.doctor.static.interpreter.interpreter import ControlFlow, Interpreter
+from trueloop.doctor.static.interpreter.list_lengths import note_added
 from trueloop.doctor.static.interpreter.loops import adds_in_part, run_for, run_while
 from trueloop.doctor.static.interpreter.match_statements import run_match
 from trueloop.doctor.static.interpreter.survey import last_name
@@ -98,10 +99,25 @@ def _assign(m: Interpreter, node: ast.Assign, scope: Scope) -> ControlFlow | Non
 
 
 def _stands_in(target: ast.expr, value: ast.expr) -> bool:
-    """`total = total + loss`: the old total is part of the new one."""
-    if not (isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add)):
+    """`total = total + loss`, `mean = 0.9 * mean + 0.1 * loss`: the old one is part of the new."""
+    if isinstance(value, ast.IfExp):
+        return _stands_in(target, value.body) or _stands_in(target, value.orelse)
+    if not (isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.Sub))):
         return False
-    return shape(target) in (shape(value.left), shape(value.right))
+    return any(shape(target) == shape(each) for each in _weighted(value))
+
+
+def _weighted(value: ast.expr) -> Iterator[ast.expr]:
+    """The summands of a sum, without their weights."""
+    if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.Sub)):
+        yield from _weighted(value.left)
+        yield from _weighted(value.right)
+    elif isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Mult, ast.Div)):
+        yield value.left
+        if isinstance(value.op, ast.Mult):
+            yield value.right
+    else:
+        yield value
 
 
 def _annotated(m: Interpreter, node: ast.AnnAssign, scope: Scope) -> ControlFlow | None:
@@ -124,6 +140,7 @@ def _augmented(m: Interpreter, node: ast.AugAssign, scope: Scope) -> ControlFlow
         if isinstance(value, Sequence):
             extend(m, old, value.values, node.target, node)
             old.open |= value.open
+            old.uncounted |= value.length != len(value.values)
         return None
     result = arithmetic(m, node.op, old, value, node)
     if m.turns and isinstance(old, (Unknown, Checkpoint)) and constant(value) == 1:
@@ -179,8 +196,11 @@ def _summand(m: Interpreter, node: ast.AST, target: ast.expr) -> Location:
     """The added value: the right side of `total += loss`, the loss of `total = total + loss`."""
     if isinstance(node, ast.AugAssign):
         return m.place(node.value)
-    if isinstance(node, ast.BinOp):
-        return m.place(node.right if shape(node.left) == shape(target) else node.left)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        total = shape(target)
+        for one, other in ((node.left, node.right), (node.right, node.left)):
+            if shape(one) == total:
+                return m.place(other)
     return NOWHERE
 
 
@@ -188,6 +208,7 @@ def extend(
     m: Interpreter, items: Sequence, values: list[Value], holder: ast.expr, node: ast.AST
 ) -> None:
     """Add to a list, which may outlive the turn."""
+    note_added(m, items, node, len(values))
     items.grown = items.grown or adds_in_part(m, items)
     m.history.written += 1
     if not items.grown:

@@ -147,3 +147,54 @@ def returned_sum(loop: ast.AST) -> ast.Return | None:
     grown -= bound
     names = {node.id for node in ast.walk(last.value) if isinstance(node, ast.Name)}
     return last if not grown.isdisjoint(names) else None
+
+
+_MOVES = frozenset("to cuda cpu float half double bfloat16 train eval".split())
+
+
+@once
+def layers_only_called(tree: ast.AST) -> frozenset[int]:
+    """The calls, by identity, that make an object which is called and not kept: `Linear(3, 4)(x)`,
+    or one under a local name that its function only calls."""
+    found: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Call):
+            found.update(_made_in(node.func))
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            found.update(_only_called(node))
+    return frozenset(found)
+
+
+def _only_called(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[int]:
+    made: dict[str, list[ast.expr]] = {}
+    called: set[int] = set()
+    used: set[str] = set()
+    for node in ast.walk(function):
+        if isinstance(node, ast.Call):
+            called.add(id(node.func))
+            if isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES:
+                called.add(id(node.func.value))
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            made.setdefault(node.targets[0].id, []).append(node.value)
+        elif isinstance(node, (ast.Global, ast.Nonlocal)):
+            used.update(node.names)
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and id(node) not in called:
+            used.add(node.id)
+    for name in made.keys() - used:
+        for value in made[name]:
+            yield from _made_in(value)
+
+
+def _made_in(node: ast.expr) -> Iterator[int]:
+    """A call, and those of the parts of a `Sequential`."""
+    if not isinstance(node, ast.Call):
+        return
+    function = node.func
+    if isinstance(function, ast.Attribute) and function.attr in _MOVES:
+        yield from _made_in(function.value)
+        return
+    yield id(node)
+    if getattr(function, "attr", getattr(function, "id", "")) == "Sequential":
+        for each in node.args:
+            yield from _made_in(each)

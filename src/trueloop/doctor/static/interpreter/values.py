@@ -192,7 +192,7 @@ class CombinedIterable(Value):
     sources: list[Value]
     """The values that it iterates over; for `range`: start, stop, step."""
     start: Any = None
-    """`enumerate`: the first number."""
+    """`enumerate`: the first number; `plain`: what takes some of the elements, or all again."""
 
     def __post_init__(self) -> None:
         del self.sources[SIZE:]

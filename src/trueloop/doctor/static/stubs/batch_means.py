@@ -98,8 +98,8 @@ def _counts_batches(m: Interpreter, value: object, loader: Loader, total: object
         return value.key in [f"len({name})" for name in names]
     if not isinstance(value, Constant) or not isinstance(value.value, int):
         return False
-    if isinstance(held, Sequence) and not held.open:
-        return value.value == len(held.values)
+    if isinstance(held, Sequence) and held.length is not None:
+        return value.value == held.length
     return loader.length is not None and value.value == loader.length
 
 

@@ -18,6 +18,7 @@ from trueloop.doctor.model.things import (
 from trueloop.doctor.static.interpreter.attributes import read, write
 from trueloop.doctor.static.interpreter.conditions import instance_of
 from trueloop.doctor.static.interpreter.imports import value_in
+from trueloop.doctor.static.interpreter.list_lengths import count_of
 from trueloop.doctor.static.interpreter.loops import elements
 from trueloop.doctor.static.interpreter.statements import extend
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
@@ -73,7 +74,8 @@ def _through(call: LibraryCall) -> Value:
     if isinstance(source, (Sequence, DictValue)) and call.name == "builtins.reversed":
         values = source.values[::-1] if isinstance(source, Sequence) else []
         return Sequence("list", values, not isinstance(source, Sequence) or source.open)
-    return CombinedIterable("plain", [source])
+    cuts = call.name in ("itertools.islice", "itertools.cycle")
+    return CombinedIterable("plain", [source], Constant(call.name) if cuts else None)
 
 
 @calls("tqdm.trange", "tqdm.auto.trange", "tqdm.autonotebook.trange", "tqdm.std.trange",
@@ -120,7 +122,11 @@ def _list(call: LibraryCall) -> Value:
     if isinstance(source, (Unknown, OpaqueObject)):
         return call.unknown(source)
     values, whole = _listed(call, source)
-    return Sequence(kind, values, not whole, call.place, now)
+    made = Sequence(kind, values, not whole, call.place, now)
+    if kind in ("list", "tuple") and made.length != count_of(source):
+        made.total = count_of(source)
+        made.uncounted = made.total is None
+    return made
 
 
 @calls("builtins.dict", "collections.OrderedDict")
@@ -160,8 +166,8 @@ def _deque(call: LibraryCall) -> Value:
 @calls("builtins.len")
 def _len(call: LibraryCall) -> Value:
     value = call.arg(0, "", call.unknown())
-    if isinstance(value, Sequence) and not (value.open or value.grown or value.kind == "deque"):
-        return Constant(len(value.values))
+    if isinstance(value, Sequence) and value.length is not None:
+        return Constant(value.length)
     if isinstance(value, DictValue) and not value.open:
         return Constant(len(value.entries))
     if isinstance(value, Constant) and isinstance(value.value, (str, tuple, bytes)):
@@ -169,10 +175,11 @@ def _len(call: LibraryCall) -> Value:
     size = getattr(value, "length", None) or getattr(value, "size", None)
     if isinstance(size, int):
         return Constant(size)
-    if isinstance(value, Tensor) and value.shape and isinstance(value.shape[0], int):
+    if isinstance(value, (Tensor, Unknown)) and value.shape and isinstance(value.shape[0], int):
         return Constant(value.shape[0])
-    if isinstance(value, Instance):
-        found = value.cls.lookup("__len__")
+    cls = value.cls if isinstance(value, (Instance, Dataset)) else None
+    if isinstance(cls, Class) and isinstance(value, (Instance, Dataset)):
+        found = cls.lookup("__len__")
         if isinstance(found, Function):
             return call.machine.call_value(Method(value, found), [], node=call.node)
     key = size if isinstance(size, str) else f"len({call.machine.key(value)})"
@@ -366,6 +373,8 @@ def _extend(call: LibraryCall) -> Value:
         call.receiver.open = True
         return NONE
     values, whole = _listed(call, source)
+    if not whole or count_of(source) != len(values):
+        call.receiver.uncounted = True
     extend(call.machine, call.receiver, values, _holder(call), call.node)
     call.receiver.open |= not whole
     return NONE
@@ -375,19 +384,22 @@ def _extend(call: LibraryCall) -> Value:
 def _insert(call: LibraryCall) -> Value:
     for value in call.args[1:]:
         call.receiver.add(value)
+    call.receiver.uncounted |= call.receiver.total is not None
     return NONE
 
 
 @methods(Sequence, "clear")
 def _clear(call: LibraryCall) -> Value:
     call.receiver.values.clear()
-    call.receiver.turns = call.machine.turns_begun
+    call.receiver.turns, call.receiver.total = call.machine.turns_begun, None
+    call.receiver.uncounted, call.receiver.grown = bool(call.machine.guards), False
     return NONE
 
 
 @methods(Sequence, "pop", "popleft")
 def _pop(call: LibraryCall) -> Value:
     items: Sequence = call.receiver
+    items.uncounted |= items.total is not None
     return items.values.pop() if items.values else call.unknown(items)
 
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 from typing import Any
 
 from trueloop.doctor.model.events import Made, Used
-from trueloop.doctor.model.table_events import Preprocessed, SamplesSplit
+from trueloop.doctor.model.table_events import Preprocessed, SamplesSplit, Sliced
 from trueloop.doctor.model.things import Dataset, Loader, Sampler, Size, Tensor, Thing
 from trueloop.doctor.static.interpreter.calls import HARMLESS
+from trueloop.doctor.static.interpreter.list_lengths import count_of
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.syntax import once, written
 from trueloop.doctor.static.interpreter.values import (
     NONE,
     Class,
-    CombinedIterable,
     Constant,
     Function,
     Instance,
@@ -26,6 +27,7 @@ from trueloop.doctor.static.interpreter.values import (
     Value,
     constant,
 )
+from trueloop.doctor.static.stubs import tensor_shapes as shapes
 from trueloop.doctor.static.stubs.collation import padding_of
 from trueloop.doctor.static.stubs.dict_batches import gives_dicts
 from trueloop.doctor.static.stubs.label_order import sorted_by_label, sorted_in_class
@@ -49,9 +51,7 @@ def _common(call: LibraryCall) -> dict[str, Any]:
 @calls("torch.utils.data.TensorDataset")
 def _tensors(call: LibraryCall) -> Value:
     found = Dataset(kind=call.name, **_common(call))
-    first = call.arg(0)
-    if isinstance(first, Tensor) and first.shape:
-        found.size = first.shape[0]
+    found.size = count_of(call.arg(0))
     if not call.open:
         found.sorted_by_label = sorted_by_label(call.machine, call.args)
     found.tensors = list(call.args)
@@ -97,31 +97,33 @@ def as_dataset(value: Value | None) -> Dataset | None:
     return None
 
 
+def _sized_dataset(call: LibraryCall, value: Value | None) -> Dataset | None:
+    """A data set, with its size where its own `__len__` shows it."""
+    dataset = as_dataset(value)
+    cls = dataset.cls if dataset is not None else None
+    length = cls.lookup("__len__") if isinstance(cls, Class) else None
+    if dataset is not None and dataset.size is None and isinstance(length, Function):
+        m = call.machine
+        with aside(m):
+            size = m.size(m.call_value(Method(dataset, length), [], node=call.node))
+        dataset.size = size if isinstance(size, int) else None
+    return dataset
+
+
 @calls("torch.utils.data.Subset")
 def _subset(call: LibraryCall) -> Value:
-    parent, indices = as_dataset(call.arg(0, "dataset")), call.arg(1, "indices")
+    parent, indices = _sized_dataset(call, call.arg(0, "dataset")), call.arg(1, "indices")
     found = Dataset(kind=call.name, parent=parent, **_common(call))
     found.split_at = call.place
-    found.size = _count(indices)
+    found.size = count_of(indices)
+    if parent is not None and indices is not None:
+        call.emit(Sliced, data=parent, index=indices, result=found)
     return _made(call, found)
-
-
-def _count(indices: Value | None) -> int | None:
-    """How many there are, where constants decide it: of a list, a range or a tensor."""
-    if isinstance(indices, Sequence) and not indices.open:
-        return len(indices.values)
-    if isinstance(indices, CombinedIterable) and indices.kind == "range":
-        ends = [constant(each) for each in indices.sources]
-        if all(isinstance(each, int) for each in ends) and ends[2]:
-            return len(range(*ends))
-    if isinstance(indices, Tensor) and indices.shape and isinstance(indices.shape[0], int):
-        return indices.shape[0]
-    return None
 
 
 @calls("torch.utils.data.random_split")
 def _random_split(call: LibraryCall) -> Value:
-    parent, lengths = as_dataset(call.arg(0, "dataset")), call.arg(1, "lengths")
+    parent, lengths = _sized_dataset(call, call.arg(0, "dataset")), call.arg(1, "lengths")
     generator = call.arg(2, "generator")
     call.emit(
         SamplesSplit,
@@ -130,15 +132,32 @@ def _random_split(call: LibraryCall) -> Value:
         seeded=generator is not None and constant(generator, 0) is not None,
     )
     count = len(lengths.values) if isinstance(lengths, Sequence) and not lengths.open else 2
+    sizes = _split_sizes(parent, lengths)
     parts: list[Value] = []
     for position in range(count):
         part = Dataset(kind=call.name, parent=parent, **_common(call))
         part.split_at = call.place
-        if isinstance(lengths, Sequence) and position < len(lengths.values):
-            size = constant(lengths.values[position])
-            part.size = size if isinstance(size, int) else None
+        part.size = sizes[position] if position < len(sizes) else None
         parts.append(_made(call, part))
     return Sequence("list", parts, turns=call.machine.turns_begun)
+
+
+def _split_sizes(parent: Dataset | None, lengths: Value | None) -> list[int | None]:
+    """The lengths as they are written, or as they follow from fractions."""
+    values = [constant(each) for each in getattr(lengths, "values", [])]
+    whole = parent.size if parent is not None else None
+    is_share = (
+        any(isinstance(each, float) for each in values)
+        and sum(each for each in values if isinstance(each, (int, float))) <= 1 + 1e-9
+    )
+    if not is_share:
+        return [each if type(each) is int else None for each in values]
+    if not isinstance(whole, int) or not all(isinstance(each, float) for each in values):
+        return [None for _ in values]
+    sizes = [math.floor(whole * each) for each in values]
+    for position in range(whole - sum(sizes)):
+        sizes[position % len(sizes)] += 1
+    return [*sizes]
 
 
 @calls("torch.utils.data.ConcatDataset", "torch.utils.data.ChainDataset")
@@ -146,10 +165,11 @@ def _chained(call: LibraryCall) -> Value:
     parts = call.arg(0)
     found = Dataset(kind=call.name, **_common(call))
     if isinstance(parts, Sequence):
-        chained = [each for each in map(as_dataset, parts.values) if each is not None]
+        sized = [_sized_dataset(call, each) for each in parts.values]
+        chained = [each for each in sized if each is not None]
         found.chained = chained
         found.size = _total(chained) if len(chained) == len(parts.values) else None
-        found.size = None if parts.open else found.size
+        found.size = None if parts.length != len(parts.values) else found.size
     return _made(call, found)
 
 
@@ -160,7 +180,8 @@ def _total(parts: list[Dataset]) -> int | None:
 
 @methods(Dataset, "__add__")
 def _added(call: LibraryCall) -> Value:
-    parts = [each for each in (call.receiver, as_dataset(call.arg(0))) if each is not None]
+    both = (_sized_dataset(call, call.receiver), _sized_dataset(call, call.arg(0)))
+    parts = [each for each in both if each is not None]
     size = _total(parts) if len(parts) == 2 else None
     return Dataset(kind="torch.utils.data.ConcatDataset", chained=[call.receiver], size=size)
 
@@ -241,7 +262,7 @@ def _is_told_its_epoch(call: LibraryCall, sampler: Thing | None) -> bool:
 @calls("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
 def _loader(call: LibraryCall) -> Value:
     given = call.arg(0, "dataset")
-    dataset = as_dataset(given)
+    dataset = _sized_dataset(call, given)
     batch_sampler = call.arg(4, "batch_sampler")
     sampler = _as_sampler(call.arg(3, "sampler")) or _as_sampler(batch_sampler)
     shuffle = call.const(2, "shuffle", default=False)
@@ -326,11 +347,6 @@ def _look_at_dataset(call: LibraryCall, dataset: Dataset) -> None:
         dataset.by_rank = rank_held or _speaks_of_rank(cls)
         if dataset.sorted_by_label is None:
             dataset.sorted_by_label = sorted_in_class(m, cls)
-        length = cls.lookup("__len__")
-        if dataset.size is None and isinstance(length, Function):
-            with aside(m):
-                size = m.size(m.call_value(Method(dataset, length), [], node=call.node))
-            dataset.size = size if isinstance(size, int) else None
 
 
 def _speaks_of_rank(cls: Class) -> bool:
@@ -377,7 +393,6 @@ def _preprocess(call: LibraryCall) -> Value:
     receiver = call.receiver
     result = call.unknown(receiver, *call.args, *call.kwargs.values())
     if receiver.kind in _PREPROCESSORS:
-        call.machine.preprocesses = True
         call.emit(
             Preprocessed,
             method=call.name,
@@ -394,9 +409,23 @@ def _preprocess(call: LibraryCall) -> Value:
 @calls("sklearn.model_selection.train_test_split")
 def _train_test_split(call: LibraryCall) -> Value:
     call.emit(SamplesSplit, function=call.name, data=list(call.args))
-    parts: list[Value] = [
-        Unknown(f"split<{call.place.line}.{position}>({call.machine.key(data)})", (data,))
-        for data in call.args
-        for position in range(2)
-    ]
+    parts: list[Value] = []
+    for data in call.args:
+        for position, size in enumerate(_train_test_sizes(call, data)):
+            part = Unknown(
+                f"split<{call.place.line}.{position}>({call.machine.key(data)})", (data,)
+            )
+            shape = shapes.shape_of(data)
+            part.shape = (size, *shape[1:]) if shape else None
+            parts.append(part)
     return Sequence("list", parts, call.open, turns=call.machine.turns_begun)
+
+
+def _train_test_sizes(call: LibraryCall, data: Value) -> list[int | None]:
+    """The numbers of samples of the two parts."""
+    whole = count_of(data)
+    test = call.const(-1, "test_size", 0.25)
+    if whole is None or call.open or "train_size" in call.kwargs:
+        return [None, None]
+    size = math.ceil(whole * test) if isinstance(test, float) and test < 1 else test
+    return [whole - size, size] if type(size) is int else [None, None]

@@ -9,6 +9,10 @@ from trueloop.doctor.model.things import Tensor
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.syntax import once, size_of, written
 from trueloop.doctor.static.interpreter.values import Class, Function, Value
+from trueloop.doctor.static.stubs.class_after_class import (
+    class_after_class,
+    filled_by_class,
+)
 
 _JOINS = frozenset("cat concat concatenate hstack vstack".split())
 _FILLED = frozenset("zeros ones full zeros_like ones_like full_like".split())
@@ -61,8 +65,16 @@ def is_ordered(node: ast.expr, tree: ast.Module, depth: int = 6) -> bool:
     if depth == 0:
         return False
     if isinstance(node, ast.Name):
+        if _is_filled_by_class(node, tree):
+            return True
         value = _assigned(node, tree)
         return value is not None and is_ordered(value, tree, depth - 1)
+    if isinstance(node, ast.ListComp):
+        return _lists_by_class(node)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
+        return isinstance(node.left, ast.Call) and _last(node.left.func) == "arange"
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return _adds_runs(node)
     if isinstance(node, ast.Subscript):
         return _is_sorting(node.slice, tree, depth - 1)
     if not isinstance(node, ast.Call):
@@ -155,6 +167,42 @@ def _is_sorting(index: ast.expr, tree: ast.Module, depth: int) -> bool:
     return isinstance(index, ast.Call) and _last(index.func) == "argsort"
 
 
+def _lists_by_class(node: ast.ListComp) -> bool:
+    """`[label for label in range(5) for _ in range(100)]`."""
+    element, first = node.elt, node.generators[0].target
+    if len(node.generators) < 2 or not isinstance(element, ast.Name):
+        return False
+    return isinstance(first, ast.Name) and first.id == element.id and not node.generators[0].ifs
+
+
+def _adds_runs(node: ast.BinOp) -> bool:
+    """`[0] * 50 + [1] * 50`."""
+    parts: list[ast.expr] = []
+    waiting: list[ast.expr] = [node]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, ast.BinOp) and isinstance(each.op, ast.Add):
+            waiting += [each.left, each.right]
+        else:
+            parts.append(each)
+    labels = [_run_of(each) for each in parts]
+    return None not in labels and len({*labels}) == len(labels) > 1
+
+
+def _run_of(node: ast.expr) -> str | None:
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
+        return None
+    items = node.left
+    one = isinstance(items, ast.List) and len(items.elts) == 1
+    return written(items) if one else None
+
+
+def _is_filled_by_class(name: ast.Name, tree: ast.Module) -> bool:
+    """A list that a loop over the classes fills in the same function, or at the top."""
+    where: ast.AST = _function_around(name, tree)
+    return name.id in filled_by_class(where)
+
+
 def _is_module(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id in ("torch", "np", "numpy", "th")
 
@@ -165,9 +213,8 @@ def _last(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _assigned(name: ast.Name, tree: ast.Module) -> ast.expr | None:
-    """The last value assigned to a name before it is used, in the same function or at the top; None
-    if it is assigned in a branch or more than can be followed."""
+def _function_around(name: ast.Name, tree: ast.Module) -> ast.AST:
+    """The innermost function that a name is used in, or the file."""
     inner: ast.AST = tree
     for node in ast.walk(tree):
         if (
@@ -176,6 +223,13 @@ def _assigned(name: ast.Name, tree: ast.Module) -> ast.expr | None:
             and node.lineno >= getattr(inner, "lineno", 0)
         ):
             inner = node
+    return inner
+
+
+def _assigned(name: ast.Name, tree: ast.Module) -> ast.expr | None:
+    """The last value assigned to a name before it is used, in the same function or at the top; None
+    if it is assigned in a branch or more than can be followed."""
+    inner = _function_around(name, tree)
     for where in (inner, tree):
         found: ast.expr | None = None
         for statement in getattr(where, "body", []):
@@ -204,10 +258,14 @@ def _binding(statement: ast.stmt, name: str) -> ast.expr | None:
 
 def sorted_in_class(m: Interpreter, cls: Class) -> Location | None:
     """Where a data set of the user's own puts its samples in the order of their labels: by
-    `argsort` of them, and nothing that shuffles after it."""
-    initialise = cls.lookup("__init__")
-    found = _sorting(initialise.node) if isinstance(initialise, Function) else None
-    if found is None or not isinstance(initialise, Function):
+    `argsort` of them, or in a loop over the classes; and nothing shuffles them after it."""
+    initialise, read = cls.lookup("__init__"), cls.lookup("__getitem__")
+    if not isinstance(initialise, Function):
+        return None
+    found: ast.stmt | None = _sorting(initialise.node)
+    if found is None and isinstance(read, Function):
+        found = class_after_class(initialise.node, read.node)
+    if found is None:
         return None
     return Location(initialise.module.path, found.lineno, found.col_offset + 1)
 

@@ -20,7 +20,7 @@ from trueloop.doctor.model.things import Activation, Criterion, Model, Tensor
 from trueloop.doctor.static.interpreter.calls import enter, is_loss_module, start
 from trueloop.doctor.static.interpreter.fetches import inputs_fetched_at
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
-from trueloop.doctor.static.interpreter.syntax import written
+from trueloop.doctor.static.interpreter.syntax import layers_only_called, written
 from trueloop.doctor.static.interpreter.values import (
     NONE,
     Class,
@@ -71,7 +71,8 @@ def _layer(call: LibraryCall) -> Value:
     for name, value in call.kwargs.items():
         if isinstance(value, Model):
             model.children[name] = value
-    call.emit(Made, thing=model)
+    dropped = layers_only_called(call.machine.modules[-1].tree)
+    call.emit(Made, thing=model, dropped=id(call.node) in dropped)
     return model
 
 

@@ -6,6 +6,7 @@ An argument that was not given has torch's default.
 from __future__ import annotations
 
 import ast
+import re
 from typing import Any
 
 from trueloop.doctor.model.events import Made, SchedulerStep
@@ -13,7 +14,7 @@ from trueloop.doctor.model.things import Optimizer, Scheduler, Size
 from trueloop.doctor.static.interpreter.calls import enter
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import MISSING, LibraryCall, calls, methods
-from trueloop.doctor.static.interpreter.syntax import written
+from trueloop.doctor.static.interpreter.syntax import once, written
 from trueloop.doctor.static.interpreter.values import (
     NONE,
     Class,
@@ -116,6 +117,8 @@ def _of_timm(call: LibraryCall) -> Value:
 def _made(call: LibraryCall, kind: str, first: int = 0) -> Scheduler:
     made = Scheduler(kind=kind, made=call.place, known=True)
     fill(call, made, first=first)
+    if not call.open and not _is_brought_forward(call.machine):
+        made.first_count = 0
     call.emit(Made, thing=made)
     return made
 
@@ -141,6 +144,32 @@ def fill(call: LibraryCall, made: Scheduler, *, first: int = 0) -> None:
         made.decay = _base_of_power(call.arg(1, "lr_lambda"))
     made.options = options_of(call.machine)
     made.stepped_names = _stepped_names(call.machine)
+
+
+def _is_brought_forward(m: Interpreter) -> bool:
+    """The program loads the state of some schedule, or sets a position."""
+    for module in {id(each): each for each in m.modules}.values():
+        for name, used in module.survey.uses.items():
+            if "load_state_dict" in used and _SCHEDULE.search(name):
+                return True
+        if sets_position(module.tree):
+            return True
+    return False
+
+
+_SCHEDULE = re.compile(r"sch|lr|warm|decay|cos|anneal|policy", re.I)
+_POSITIONS = frozenset({"last_epoch", "_step_count", "initial_lr", "__dict__", "base_lrs"})
+
+
+@once
+def sets_position(tree: ast.AST) -> bool:
+    """A schedule is given a position somewhere in a file."""
+    return any(
+        getattr(node, "arg", getattr(node, "attr", getattr(node, "value", None))) in _POSITIONS
+        for node in ast.walk(tree)
+        if isinstance(node, ast.keyword | ast.Attribute)
+        or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+    )
 
 
 def _stepped_names(m: Interpreter) -> frozenset[str]:

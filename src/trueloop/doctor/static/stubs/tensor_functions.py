@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 
 from trueloop.doctor.model.events import Backward, GradTaken, Used
+from trueloop.doctor.model.known_values import loop_of
 from trueloop.doctor.model.things import Activation, ParameterCopy, Tensor
+from trueloop.doctor.model.value_events import ColumnsPicked
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.survey import last_name
 from trueloop.doctor.static.interpreter.syntax import written
@@ -17,9 +19,10 @@ from trueloop.doctor.static.interpreter.values import (
     Value,
     constant,
 )
-from trueloop.doctor.static.stubs import constant_gradients
+from trueloop.doctor.static.stubs import constant_gradients, tensor_shapes as shapes
 from trueloop.doctor.static.stubs.batch_means import notice_mean
 from trueloop.doctor.static.stubs.manual_updates import cleared, notice, owner_of
+from trueloop.doctor.static.stubs.statistics import notice as notice_statistic
 from trueloop.doctor.static.stubs.tensors import add_up, as_tensor, derive, flagged, tensors_in
 
 # ------------------------------------------------------------------------------- methods
@@ -100,6 +103,8 @@ def _item(call: LibraryCall) -> Value:
     found = call.unknown(call.receiver)
     found.loop_variant = bool(call.machine.turns)
     found.number = True
+    found.shape = () if call.name == "item" else call.receiver.shape
+    found.dtype = call.receiver.dtype
     return found
 
 
@@ -145,6 +150,7 @@ def _same(call: LibraryCall) -> Value:
     casts = {"half": "float16", "bfloat16": "bfloat16", "double": "float64", "float": "float32",
              "long": "int64", "int": "int32"}  # fmt: skip
     made.dtype = casts.get(call.name, tensor.dtype)
+    made.shape = shapes.of_method(call.name, tensor.shape, call.args, call.kwargs)
     made.loader = tensor.loader
     if call.name == "requires_grad_":
         needs = call.const(0, "requires_grad", True)
@@ -183,6 +189,8 @@ def _says(value: Value) -> list[str]:
 @methods(Tensor, "mean", "sum")
 def _reduce(call: LibraryCall) -> Value:
     made = derive(call.machine, call.node, call.receiver, keeps_loss=True)
+    made.shape = shapes.of_method(call.name, call.receiver.shape, call.args, call.kwargs)
+    notice_statistic(call.machine, call.receiver, call.name, call.args, call.kwargs, made)
     if not call.args and "dim" not in call.kwargs:
         made.reduced = call.name
         if call.name == "mean":
@@ -190,12 +198,12 @@ def _reduce(call: LibraryCall) -> Value:
     return made
 
 
-def _activate(call: LibraryCall, tensor: Value | None, kind: str, dim: Value | None) -> Value:
+def _activate(call: LibraryCall, tensor: Value | None, kind: str, dim: object) -> Value:
     made = derive(call.machine, call.node, *tensors_in(call.machine, tensor, call.node))
     made.activation = Activation(
         kind, dim if isinstance(dim, int) else None, call.place, frozenset(call.machine.guards)
     )
-    made.dtype = getattr(tensor, "dtype", None)
+    made.dtype, made.shape = getattr(tensor, "dtype", None), shapes.shape_of(tensor)
     return made
 
 
@@ -206,7 +214,14 @@ def _softmax(call: LibraryCall) -> Value:
 
 @methods(Tensor, "sigmoid", "log", "logsigmoid")
 def _sigmoid(call: LibraryCall) -> Value:
-    return _activate(call, call.receiver, _logged(call.receiver, call.name), None)
+    kind = _logged(call.receiver, call.name)
+    return _activate(call, call.receiver, kind, _dim_kept(call.receiver, kind))
+
+
+def _dim_kept(tensor: Value | None, kind: str) -> int | None:
+    """The dimension of the softmax whose logarithm is taken."""
+    before = getattr(tensor, "activation", None)
+    return before.dim if kind == "log_softmax" and before is not None else None
 
 
 def _logged(tensor: Value | None, kind: str) -> str:
@@ -232,7 +247,8 @@ def _function_sigmoid(call: LibraryCall) -> Value:
     kind = {"expit": "sigmoid", "sigmoid_": "sigmoid"}.get(
         call.name.rpartition(".")[2], call.name.rpartition(".")[2]
     )
-    return _activate(call, tensor, _logged(tensor, kind), None)
+    kind = _logged(tensor, kind)
+    return _activate(call, tensor, kind, _dim_kept(tensor, kind))
 
 
 @calls("torch.nn.functional.linear", "torch.nn.functional.conv1d", "torch.nn.functional.conv2d",
@@ -243,11 +259,33 @@ def _function_linear(call: LibraryCall) -> Value:
     return made
 
 
+@methods(Tensor, "gather")
+def _gather(call: LibraryCall) -> Value:
+    source: Tensor = call.receiver
+    columns = call.arg(1, "index")
+    made = derive(call.machine, call.node, *_given(call), source)
+    made.shape = shapes.shape_of(columns)
+    if call.const(0, "dim") in (1, -1) and isinstance(columns, Tensor):
+        call.emit(ColumnsPicked, source=source, columns=columns)
+    return made
+
+
+@calls("torch.gather")
+def _function_gather(call: LibraryCall) -> Value:
+    source = call.arg(0, "input")
+    if not isinstance(source, Tensor):
+        return _torch(call)
+    m, rest = call.machine, call.args[1:]
+    return _gather(LibraryCall(m, call.node, "gather", rest, call.kwargs, source, call.open))
+
+
 @methods(Tensor, "argmax", "max", "topk", "min", "argmin")
 def _argmax(call: LibraryCall) -> Value:
     whole = not call.args and not call.kwargs
     made = derive(call.machine, call.node, call.receiver, graph=call.name[:3] != "arg")
+    made.shape = shapes.of_method(call.name, call.receiver.shape, call.args, call.kwargs)
     if call.name == "argmax":
+        made.dtype = "int64"
         made.activation = Activation("argmax", call.const(0, "dim"), call.place)
     if call.name in ("max", "min", "topk") and not whole:
         indices = derive(call.machine, call.node, call.receiver, graph=False)
@@ -322,7 +360,10 @@ def _torch(call: LibraryCall) -> Value:
     if name in _MAKERS:
         return make(call, name)
     if name in ("stack", "cat", "concat", "hstack", "vstack") and isinstance(first, Sequence):
-        return add_up(call.machine, first, call.node)
+        total = add_up(call.machine, first, call.node)
+        if isinstance(total, Tensor):
+            total.shape = shapes.of_call(name, call.args, call.kwargs)
+        return total
     parents = _given(call)
     if not parents:
         key = f"{call.name}({', '.join(call.machine.key(arg) for arg in call.args)})"
@@ -340,8 +381,14 @@ def _torch(call: LibraryCall) -> Value:
             notice_mean(call.machine, first, call.node)
     if made.gradient is not None:
         constant_gradients.forget_unknown(call, made)
+    if isinstance(first, Tensor):
+        notice_statistic(call.machine, first, name, call.args[1:], call.kwargs, made)
+    made.shape = shapes.of_call(name, call.args, call.kwargs)
+    made.dtype = getattr(first, "dtype", None) if name in shapes.KEEP else None
     if name.endswith("_like"):
-        made = Tensor(made=call.place, graph=False, loader=made.loader)
+        made = Tensor(
+            made=call.place, graph=False, loader=made.loader, shape=shapes.shape_of(first)
+        )
         made.requires_grad = bool(call.const(-1, "requires_grad", False, False))
     return made
 
@@ -360,7 +407,7 @@ def make(call: LibraryCall, name: str) -> Tensor:
         sizes = call.args[:1] if name != "linspace" else []
     if len(sizes) == 1 and isinstance(sizes[0], Sequence):
         sizes = sizes[0].values
-    shape = tuple(call.machine.size(size) for size in sizes if size is not None) or None
+    shape = _shape_made(call, name, sizes)
     source = next(iter(_given(call)), None)
     needs = bool(call.const(-1, "requires_grad", False, False))
     dtype = call.arg(-1, "dtype")
@@ -370,10 +417,33 @@ def make(call: LibraryCall, name: str) -> Tensor:
         shape=shape,
         graph=False,
         loader=source.loader if source is not None else None,
-        dtype=getattr(dtype, "name", "").rpartition(".")[2] or None,
+        dtype=getattr(dtype, "name", "").rpartition(".")[2] or _dtype_made(call, name),
     )
     made.requires_grad, made.made_from = needs, list(call.args)
+    made.counts = name == "arange"
+    if name in ("zeros", "ones", "full"):
+        value = {"zeros": 0, "ones": 1}.get(name, call.const(1, "fill_value"))
+        made.fill = value if isinstance(value, (int, float)) else None
     return made
+
+
+def _shape_made(call: LibraryCall, name: str, sizes: list[Value]) -> shapes.Shape:
+    if name in ("tensor", "as_tensor", "from_numpy", "FloatTensor", "LongTensor"):
+        return shapes.shape_of(call.arg(0))
+    if name == "arange":
+        return shapes.range_of(call.args)
+    found = (None if loop_of(size) else call.machine.size(size) for size in sizes)
+    return tuple(found) or None
+
+
+def _dtype_made(call: LibraryCall, name: str) -> str | None:
+    if name in ("randint", "randperm"):
+        return "int64"
+    if name in ("as_tensor", "from_numpy", "tensor"):
+        return getattr(call.arg(0), "dtype", None)
+    numbers = [constant(each) for each in call.args]
+    whole = name == "arange" and all(type(each) is int for each in numbers)
+    return "int64" if whole else None
 
 
 @calls("torch.autograd.Variable", "torch.nn.utils.parametrize.*", "torch.nn.utils.rnn.*")

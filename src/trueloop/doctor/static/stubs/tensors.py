@@ -8,9 +8,12 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from trueloop.doctor.model.events import FlagsSet, GradEdited, GradRead, ManualUpdate
-from trueloop.doctor.model.things import Model, Size, Tensor
+from trueloop.doctor.model.table_events import Sliced
+from trueloop.doctor.model.things import Model, Tensor
+from trueloop.doctor.model.value_events import ColumnsPicked
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.values import (
+    CombinedIterable,
     Constant,
     DictValue,
     LibraryMethod,
@@ -19,8 +22,9 @@ from trueloop.doctor.static.interpreter.values import (
     Unknown,
     Value,
     constant,
+    varies,
 )
-from trueloop.doctor.static.stubs import constant_gradients
+from trueloop.doctor.static.stubs import constant_gradients, tensor_shapes as shapes
 from trueloop.doctor.static.stubs.manual_updates import cleared, is_nothing, notice
 from trueloop.doctor.static.stubs.thawing import thaws_later
 
@@ -65,10 +69,12 @@ def derive(
         made.fetched = min(each.fetched for each in parents if each.role != "parameter")
     if any(parent.of_gradients or parent.grad_of is not None for parent in parents):
         made.of_gradients = True
+    if not m.turns:
+        made.of = parents
     if same and parents:
         first = parents[0]
         made.activation, made.role = first.activation, first.role if not on else ""
-        made.values = first.values
+        made.values, made.padding = first.values, first.padding
         made.reduced, made.volatile = first.reduced, first.volatile
     if recorded and any(parent.gradient or parent.constant_terms for parent in parents):
         constant_gradients.carry(made, parents, linear=keeps_loss or same)
@@ -125,9 +131,7 @@ def as_tensor(m: Interpreter, value: Value | None, node: ast.AST) -> Tensor:
     return derive(m, node, *tensors_in(m, value, node), keeps_loss=True)
 
 
-def combine(
-    m: Interpreter, sign: ast.operator, left: object, right: object, node: ast.AST
-) -> Tensor:
+def combine(m: Interpreter, sign: ast.operator, left: Value, right: Value, node: ast.AST) -> Tensor:
     """Arithmetic with a tensor on at least one side."""
     mine = [each for each in (left, right) if isinstance(each, Tensor)]
     other = right if isinstance(left, Tensor) else left
@@ -154,7 +158,9 @@ def combine(
         made.terms = (left, right)
     if made.gradient or made.constant_terms or any(each.gradient for each in mine):
         constant_gradients.combine(made, sign, left, right)
-    made.dtype = mine[0].dtype if len(mine) == 1 else None
+    dtypes = {each.dtype for each in mine}
+    made.dtype = mine[0].dtype if len(dtypes) == 1 else None
+    made.shape = shapes.of_arithmetic(sign, left, right)
     return made
 
 
@@ -198,11 +204,24 @@ def parts_of(m: Interpreter, value: Tensor, count: int, node: ast.AST) -> list[V
     return [*parts]
 
 
+def _columns(index: Value) -> Tensor | None:
+    """The second index of `p[torch.arange(n), y]`."""
+    if not isinstance(index, Sequence) or len(index.values) != 2:
+        return None
+    rows, columns = index.values
+    numbers = isinstance(rows, CombinedIterable) and rows.kind == "range"
+    listed = isinstance(rows, Tensor) and rows.counts
+    return columns if (numbers or listed) and isinstance(columns, Tensor) else None
+
+
 _TARGETS = ("target", "label", "y", "labels", "targets", "class", "mask")
 
 
-def element(m: Interpreter, value: Tensor, index: object, node: ast.AST) -> Tensor:
+def element(m: Interpreter, value: Tensor, index: Value, node: ast.AST) -> Tensor:
     """`tensor[index]`: of a batch, one of its parts."""
+    columns = _columns(index)
+    if columns is not None and value.activation is not None:
+        m.emit(ColumnsPicked, node, source=value, columns=columns)
     made = derive(m, node, value, keeps_loss=True, same=value.role in ("input", "target"))
     made.loader = value.loader
     if value.activation is not None and value.activation.kind != "argmax":
@@ -215,23 +234,23 @@ def element(m: Interpreter, value: Tensor, index: object, node: ast.AST) -> Tens
         elif isinstance(key, int):
             made.role = "input" if key == 0 else "target"
     else:
-        made.shape = _rows(value.shape, index)
+        made.shape, made.dtype = shapes.indexed(value.shape, index), value.dtype
         if isinstance(index, (Tensor, Unknown)):
             made.rows_of, made.rows_index = value, m.key(index)
     made.grad_of, made.data_of = value.grad_of, value.data_of
+    if is_sliced(m, index):
+        made.of = (value, index)
+        m.emit(Sliced, node, data=value, index=index, result=made)
     return made
 
 
-def _rows(shape: tuple[Size, ...] | None, index: object) -> tuple[Size, ...] | None:
-    """The shape of some rows: `x[:800]`, `x[permutation[:800]]`; None where it is not known."""
-    if not shape:
-        return None
-    if isinstance(index, Tensor) and index.dtype != "bool" and len(index.shape or ()) == 1:
-        return (*(index.shape or ()), *shape[1:])
-    rows = constant(index)
-    if not isinstance(rows, slice) or not isinstance(shape[0], int):
-        return None
-    return (len(range(*rows.indices(shape[0]))), *shape[1:])
+def is_sliced(m: Interpreter, index: Value) -> bool:
+    """An index that does not change with the batches takes a part of some data."""
+    if m.inside_models:
+        return False
+    if m.batch_turn() is None:
+        return True
+    return bool(index.of) if isinstance(index, Tensor) else not varies(index)
 
 
 def attribute_of(m: Interpreter, value: Tensor, name: str, node: ast.AST) -> Value:
@@ -255,7 +274,10 @@ def attribute_of(m: Interpreter, value: Tensor, name: str, node: ast.AST) -> Val
             f"{value.name}.shape<{m.number(value)}>", (value,), loop_variant=True, number=True
         )
     if name in ("T", "mT", "H", "real", "imag"):
-        return derive(m, node, value, keeps_loss=True)
+        made = derive(m, node, value, keeps_loss=True)
+        turns = name in ("T", "H") and value.shape is not None
+        made.shape = value.shape[::-1] if turns and value.shape is not None else None
+        return made
     if name in ("requires_grad", "is_cuda", "is_leaf", "device", "dtype", "ndim", "grad_fn"):
         return Unknown(f"{value.name}.{name}", ())
     uses = m.modules[-1].survey.uses.get(name, ())
@@ -317,11 +339,22 @@ def flagged(m: Interpreter, tensor: Tensor, needs: Value, node: ast.AST) -> None
 
 def set_element(m: Interpreter, tensor: Tensor, value: object, node: ast.AST) -> None:
     """`tensor[...] = value`."""
+    tensor.padding |= _filled_up(tensor, node)
     if tensor.grad_of is not None or tensor.data_of is not None:
         notice(m, tensor, value, node)
     elif isinstance(value, Tensor) and value.graph:
         tensor.graph = True
         tensor.models |= value.models
+
+
+def _filled_up(tensor: Tensor, node: ast.AST) -> frozenset[float]:
+    """What is left in a tensor of one number when the beginnings of its rows are written:
+    `batch[i, : len(tokens)] = tokens`."""
+    index = node.slice if isinstance(node, ast.Subscript) else None
+    last = index.elts[-1] if isinstance(index, ast.Tuple) and index.elts else None
+    if tensor.fill is None or not isinstance(last, ast.Slice) or last.upper is None:
+        return frozenset()
+    return frozenset() if isinstance(last.upper, ast.Constant) else frozenset({tensor.fill})
 
 
 def call_foreign_method(
