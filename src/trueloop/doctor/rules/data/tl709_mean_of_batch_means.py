@@ -41,22 +41,37 @@ val_loss = total / len(val_loader.dataset)
 
 In a pass without gradients, batch means of one loader are added up and divided by the number of its
 batches (`len(loader)`, a count, the last index and one), or are collected in a list or a tensor
-whose mean is taken, and the sizes are known and do not divide. Where the sizes are not known, it is
-advice. Not reported: training losses printed on the way, sums weighted by the batch size,
-`reduction="sum"`, `drop_last=True`, samplers.
+whose mean is taken, and the sizes are known and do not divide. Where the sizes are not known, and
+the loader is not trained on, it is advice. Not reported: training losses printed on the way, sums
+weighted by the batch size, `reduction="sum"`, `drop_last=True`, samplers.
 """
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Used
+from trueloop.doctor.model.events import Backward, Ended, Used
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Loader
 from trueloop.doctor.rules.base import Rule
-from trueloop.doctor.rules.shared.evidence import called
+from trueloop.doctor.rules.shared.evidence import called, trained_loader
 
 
 class MeanOfBatchMeans(Rule):
     code = "TL709"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._trained: set[Loader] = set()
+        self._undecided: list[tuple[Location, Loader]] = []
+
+    def on_backward(self, event: Backward) -> None:
+        loader = trained_loader(event)
+        if loader is not None:
+            self._trained.add(loader)
+
+    def on_ended(self, event: Ended) -> None:
+        for place, loader in self._undecided:
+            if loader not in self._trained:
+                self._advise(place, loader)
 
     def on_used(self, event: Used) -> None:
         if event.what != "mean of batch means" or not isinstance(event.subject, Loader):
@@ -67,7 +82,7 @@ class MeanOfBatchMeans(Rule):
         if loader.drop_last is not False or loader.sampler is not None or batch is None:
             return
         if not (isinstance(size, int) and isinstance(batch, int)):
-            self._advise(event.place, loader)
+            self._undecided.append((event.place, loader))
             return
         rest = size % batch if batch > 0 else 0
         if not rest or size < batch:

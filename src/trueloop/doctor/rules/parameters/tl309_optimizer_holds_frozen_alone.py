@@ -90,6 +90,7 @@ class OptimizerHoldsFrozenAlone(FrozenModules):
         for optimizer, idle in self._idle.items():
             idle &= self._idle_groups(optimizer)
             if self.gradual and optimizer.frozen_groups is None:
+                self.refute(optimizer.made)  # one run comes to the turn that thaws, others do not
                 continue
             if idle and self._steps[optimizer] > 1:
                 self._report(optimizer, idle)
