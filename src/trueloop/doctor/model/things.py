@@ -376,7 +376,7 @@ class Tensor(Thing):
     constant_terms: frozenset[ConstantGradient] = field(default=frozenset(), init=False)
     """Gradients that were added to a loss, or to a residual, which it is."""
     of: tuple[Value, ...] = field(default=(), init=False, repr=False)
-    """What it was computed from, outside of loops (in source)."""
+    """The values that it was computed from, outside of loops (in source)."""
     statistic_of: Value | None = field(default=None, init=False, repr=False)
     """The data whose mean, deviation or range it is, along the samples (in source)."""
     counts: bool = field(default=False, init=False)  # `torch.arange(...)` (in source)

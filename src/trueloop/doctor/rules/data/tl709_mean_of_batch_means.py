@@ -98,7 +98,7 @@ class MeanOfBatchMeans(Rule):
         )
 
     def _advise(self, place: Location, loader: Loader) -> None:
-        """The sizes are not known: the last batch is as long as the others by chance alone."""
+        """The sizes are not known: the last batch is probably shorter than the others."""
         whole = loader.batch_size == 1 or "len(" in str(loader.batch_size)
         if whole or not loader.known or loader.open or loader.iterable:
             return

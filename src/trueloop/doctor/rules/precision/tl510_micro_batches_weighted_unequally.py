@@ -78,7 +78,7 @@ class MicroBatchesWeightedUnequally(StepRule):
         self.losses: dict[Criterion, Location] = {}
         """Where they were computed last."""
         self.padding: dict[Criterion, frozenset[float]] = {}
-        """What fills up their targets."""
+        """The numbers that fill up their targets."""
         self.edited = False
         self.uneven: dict[Location, list[list[CountedBatch]]] = {}
         self.largest: dict[Location, int] = {}

@@ -43,7 +43,7 @@ class SplitRecord:
     """Values that are some of the samples, by identity."""
     _rows: dict[int, list[Sliced]] = field(default_factory=dict)
     _choices: set[int] = field(default_factory=set)
-    """What chose the parts of a split, by identity."""
+    """The indices that chose the parts of a split, by identity."""
 
     def on_samples_split(self, event: SamplesSplit) -> None:
         for data in event.data:
@@ -95,7 +95,7 @@ class SplitRecord:
         return any(split.data is each for split in self.found for each in held)
 
     def derives(self, value: Value, source: Value) -> bool:
-        """A value was computed from a different one, of which no samples were left out."""
+        """A value was computed from a different one, from all of its samples."""
         return any(each is source for each in self.origins(value))
 
     def origins(self, value: Value, *, indices: bool = True) -> Iterator[Value]:
@@ -144,7 +144,7 @@ def _columns(index: Value) -> Value | None:
 
 
 def _rows(index: Value) -> Value | None:
-    """What chooses samples: a slice, or an array of numbers."""
+    """The index that chooses samples: a slice, or an array of numbers."""
     if isinstance(index, Sequence) and index.kind == "tuple" and index.values:
         index = index.values[0]
     if isinstance(index, Constant):

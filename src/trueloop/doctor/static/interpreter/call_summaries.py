@@ -375,7 +375,7 @@ def _renewed(repeat: _Repeat, value: Any) -> Value:
 
 
 def _read_off(repeat: _Repeat, value: Unknown) -> Iterable[Value]:
-    """What an unknown value is computed from: the arguments, or the tensor that it is read off."""
+    """The values that an unknown one is computed from: arguments, or the tensor that it is of."""
     source = value.of[0] if len(value.of) == 1 else None
     if not value.number:
         return repeat.places.values() if value.of else ()

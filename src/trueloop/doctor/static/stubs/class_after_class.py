@@ -1,4 +1,4 @@
-"""Lists that loops fill with the samples of one class after those of another; pure syntax."""
+"""Lists that loops fill with the samples of one class after those of a second; pure syntax."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _loops(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _shuffled(body: list[ast.stmt]) -> set[str]:
-    """What is shuffled; `*` where something is that has no name."""
+    """The names of the lists that are shuffled; `*` where something is that has no name."""
     found: set[str] = set()
     for statement in body:
         for node in ast.walk(statement):
@@ -86,7 +86,7 @@ def _labels_of(loop: ast.For) -> set[str]:
 
 
 def _statements(body: list[ast.stmt], *, within: bool) -> Iterator[tuple[bool, ast.stmt]]:
-    """Statements of a loop, and whether they stand in a loop inside of it."""
+    """Statements of a loop, and whether they are in a loop inside of it."""
     for statement in body:
         if isinstance(statement, ast.For):
             yield from _statements(statement.body, within=True)

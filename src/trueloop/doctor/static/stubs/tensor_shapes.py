@@ -109,7 +109,7 @@ def _is_new_axis(part: Value | None) -> bool:
 
 
 def _along(size: Size, part: Value | None) -> tuple[Size, ...] | None:
-    """What is left of one dimension: `_GONE` for a single index, None where that is not known."""
+    """The sizes that are left of one dimension: `_GONE` for a single index, None where unknown."""
     if isinstance(part, Constant):
         if isinstance(part.value, slice):
             if part.value == slice(None):

@@ -348,7 +348,7 @@ def set_element(m: Interpreter, tensor: Tensor, value: object, node: ast.AST) ->
 
 
 def _filled_up(tensor: Tensor, node: ast.AST) -> frozenset[float]:
-    """What is left in a tensor of one number when the beginnings of its rows are written:
+    """The number that is left in a tensor full of it when the beginnings of its rows are written:
     `batch[i, : len(tokens)] = tokens`."""
     index = node.slice if isinstance(node, ast.Subscript) else None
     last = index.elts[-1] if isinstance(index, ast.Tuple) and index.elts else None
