@@ -39,6 +39,15 @@ NEED_CUDA = frozenset(
 """Their fault does not come about elsewhere."""
 UNSEEN = frozenset(
     {
+        "TL102-bad_decay_around_a_known_step",  # it cannot be seen that their `step` does not clear
+        "TL102-bad_update_rule_of_their_own",
+        "TL102-bad_penalty_on_top_of_the_loss",  # of several steps of one iteration: in source
+        "TL102-bad_real_and_fake_in_turn",
+        "TL106-bad_first_of_two_losses",
+        "TL106-bad_penalty_of_some_iterations",
+        "TL106-bad_step_only_with_the_penalty",
+        "TL108-bad_first_loss_of_an_iteration",
+        "TL108-bad_second_loss_of_an_iteration",
         "TL108-bad_critic_with_penalty",  # the generator's loss reaches it
         "TL501-bad_clamped_by_hand",
         "TL501-bad_clipped_by_hand",

@@ -150,3 +150,76 @@ def test_files_that_import_each_other_are_read(tmp_path: Path) -> None:
         "lib/b.py": "from . import a\nSIZE = 1\nKIND = a.Net\ndef make():\n    return KIND()\n",
     }
     assert [each.code for each in read(tmp_path, files).findings] == ["TL102"]
+
+
+SCRIPT = """
+import torch
+from package.net import build
+
+model = build()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for x in torch.load("a.pt"):
+    model(x).mean().backward()
+    optimizer.step()
+"""
+BUILD = f"{NET}\ndef build():\n    return Net()\n"
+
+
+@pytest.mark.parametrize("folder", ["scripts", "scripts/large"])
+def test_a_package_beside_the_folder_of_scripts_is_followed(folder: str, tmp_path: Path) -> None:
+    """Nothing marks the top of the project: `python -m scripts.train` runs all the same."""
+    package = (tmp_path / folder).parent / "package"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "net.py").write_text(BUILD, encoding="utf-8")
+    path = tmp_path / folder / "train.py"
+    path.parent.mkdir(exist_ok=True)
+    report = check_text(SCRIPT, str(path), strict=True)
+    assert str(package / "net.py") in {str(Path(each).resolve()) for each in report.followed}
+
+
+def test_a_package_further_up_is_not(tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "net.py").write_text(BUILD, encoding="utf-8")
+    report = check_text(SCRIPT, str(tmp_path / "a" / "b" / "train.py"), strict=True)
+    assert not any(report.followed.values())
+
+
+STREAMS = """
+import torch
+
+def documents(paths):
+    while True:
+        for path in paths:
+            for row in open(path):
+                yield [row, row]
+
+def batches(paths, size):
+    source, waiting = documents(paths), []
+    while True:
+        for row in range(size):
+            position = 0
+            while position < size:
+                while len(waiting) < 100:
+                    waiting.extend(next(source))
+                position += len(waiting.pop())
+        yield torch.zeros(size, 4)
+
+stream = batches(torch.load("paths"), 64)
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range(100):
+    for micro in range(8):
+        x = next(stream)
+        (model(x).mean() / 8).backward()
+    optimizer.step()
+"""
+
+
+def test_a_generator_in_a_generator_is_gone_through_once(tmp_path: Path) -> None:
+    """From the second `next` on, as far as its next value."""
+    report = check_text(STREAMS, str(tmp_path / "train.py"), strict=True)
+    assert [found.code for found in report.findings] == ["TL102"]
+    assert report.steps < 3_000

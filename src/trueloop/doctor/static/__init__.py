@@ -13,6 +13,8 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from trueloop.doctor.model.findings import Finding
@@ -105,11 +107,13 @@ def check_text(
 
 MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
 """The files that mark the top of a project."""
+MANY = 200
+"""Entries of a folder that are looked at for packages."""
 
 
 def root_of(path: str) -> str:
     """The folder that imports of a file start from at the latest: the top of its project, or else
-    the folder above its package."""
+    the folder above its package, or one further up where that has packages."""
     folder = os.path.dirname(os.path.abspath(path))
     while os.path.isfile(os.path.join(folder, "__init__.py")):
         folder = os.path.dirname(folder)
@@ -118,7 +122,19 @@ def root_of(path: str) -> str:
         if any(os.path.exists(os.path.join(above, mark)) for mark in MARKS):
             return above
         above = os.path.dirname(above)
-    return folder
+    parent = os.path.dirname(folder)
+    return parent if _has_packages(parent) else folder
+
+
+@lru_cache(maxsize=256)
+def _has_packages(folder: str) -> bool:
+    """A folder contains packages: scripts in a folder beside them run with these on the path."""
+    try:
+        with os.scandir(folder) as entries:
+            names = [each.path for each in islice(entries, MANY) if each.is_dir()]
+    except OSError:
+        return False
+    return any(os.path.isfile(os.path.join(each, "__init__.py")) for each in names)
 
 
 def _dotted(path: str) -> str:

@@ -43,7 +43,8 @@ for inputs, targets in loader:
 ## How it is detected
 
 The same `step()` runs in two iterations of a loop, each after a `backward()` that feeds the
-optimizer, or the same `backward()` runs before and after a step that comes every N iterations; and
+optimizer, or the same `backward()` runs before and after a step that comes every N iterations, or
+an optimizer steps twice in an iteration with a `backward()` in between; and
 nothing in between may clear the gradients: no `zero_grad()` of an optimizer or
 module that may share parameters, no `p.grad = None`, no edit of `.grad`, no unknown code that gets
 the optimizer. Not reported: a `zero_grad()` in a branch that only some runs take, optimizer classes
@@ -55,12 +56,13 @@ from __future__ import annotations
 
 import re
 
-from trueloop.doctor.model.events import Backward, OptimizerStep
+from trueloop.doctor.model.events import Backward, EscapedToUnknown, Event, OptimizerStep
 from trueloop.doctor.model.findings import Insert
 from trueloop.doctor.model.things import Optimizer
 from trueloop.doctor.rules.shared.step_order import (
     StepRule,
     backwards,
+    feeds,
     inside,
     micro,
     named,
@@ -84,8 +86,20 @@ class MissingZeroGrad(StepRule):
             if not any(relieves(each, event.optimizer) for each in window):
                 if is_plain(event.optimizer):
                     self._suspect(event)
-            elif _in_one_loop(before, event):
+            elif _in_one_loop(before, event) and any(_may_have(each, event) for each in window):
                 self.refute(event.place)
+        elif before is not None and _in_one_turn(before, event):
+            self._look_at_second(before, event)
+
+    def _look_at_second(self, before: OptimizerStep, step: OptimizerStep) -> None:
+        """A second step of one turn, after a new backward."""
+        window = self.window(step.optimizer)
+        if any(relieves(each, step.optimizer) for each in window):
+            self.refute(step.place)
+        elif is_plain(step.optimizer) and step.applied is None:
+            fed = [each for each in backwards(window) if feeds(each, step.optimizer)]
+            if fed:
+                self._report_second(before, step, fed[0])
 
     def on_backward(self, event: Backward) -> None:
         """A window of micro-batches begins after the step that closed the one before."""
@@ -96,6 +110,8 @@ class MissingZeroGrad(StepRule):
             if not is_plain(optimizer) or not self.feeds(event, optimizer):
                 continue
             loop = [each for each in self.timeline.events if inside(each, micro(step))]
+            if any(_steps_always(each, optimizer) for each in loop):
+                continue  # a regularizer in some iterations, not the end of a window
             if any(relieves(each, optimizer) for each in (*loop, *self.window(optimizer))):
                 self.refute(step.place)
             elif any(
@@ -123,6 +139,25 @@ class MissingZeroGrad(StepRule):
             " never cleared: each update applies the sum of all gradients so far.",
             related=[(backward.place, "adds to the gradients that are already there")],
             fix="Call `zero_grad()` once per update, before `backward()` or after the step.",
+            remedies=remedies,
+        )
+
+    def _report_second(
+        self, before: OptimizerStep, step: OptimizerStep, backward: Backward
+    ) -> None:
+        name = named(step.optimizer, step.spelled)
+        remedies = []
+        if before.spelled and not before.closure:
+            remedies = [Insert(f"{before.spelled}.zero_grad()", before.place, "after")]
+        self.report(
+            step.place,
+            f"{name[:1].upper()}{name[1:]} steps a second time in this iteration, and its gradients"
+            " are not cleared in between: the second update applies those of the first again.",
+            related=[
+                (before.place, "the first step"),
+                (backward.place, "adds to the gradients that are already there"),
+            ],
+            fix="Call `zero_grad()` between the first step and this `backward()`.",
             remedies=remedies,
         )
 
@@ -161,3 +196,21 @@ def _in_one_loop(before: OptimizerStep, step: OptimizerStep) -> bool:
     """Both belong to one pass over the batches: a clearing between them is the loop's own."""
     mine, yours = micro(step), micro(before)
     return mine is not None and yours is not None and mine.loop is yours.loop
+
+
+def _steps_always(event: Event, optimizer: Optimizer) -> bool:
+    return isinstance(event, OptimizerStep) and event.optimizer is optimizer and not event.windows
+
+
+def _may_have(event: Event, step: OptimizerStep) -> bool:
+    """It holds for other runs as well: code that got only the model, in a branch, does not."""
+    if isinstance(event, EscapedToUnknown) and event.guards - step.guards:
+        return any(thing is step.optimizer for thing in event.things)
+    return relieves(event, step.optimizer)
+
+
+def _in_one_turn(before: OptimizerStep, step: OptimizerStep) -> bool:
+    """Two steps of one batch: one on each loss."""
+    if before.closure or step.closure:
+        return False
+    return before.turns == step.turns and micro(step) is not None and before.place != step.place

@@ -42,7 +42,9 @@ for inputs, targets in loader:
 
 At the end of a whole run: an optimizer was created for a model, `backward()` feeds it in every
 iteration, and neither it nor an optimizer of the same parameters stepped afterwards. If a function
-receives its optimizer, it must also clear that optimizer's gradients in the loop. Not reported:
+receives its optimizer, it must also clear that optimizer's gradients in the loop. Where an
+optimizer steps on several losses in an iteration, each `backward()` is followed on its own: it is
+reported if its gradients are always cleared before a step. Not reported:
 gradients that are read or changed by hand (Fisher information, attacks, manual updates; only
 logging them does not count), models in eval mode (maps of attention), hooks that step inside
 `backward()`, optimizers passed to code that cannot be read, programs without an optimizer, and a
@@ -60,13 +62,14 @@ from trueloop.doctor.model.events import (
     GradRead,
     LoopLeft,
     Made,
-    ManualUpdate,
     ModeSet,
     OptimizerStep,
     ZeroGrad,
 )
 from trueloop.doctor.model.findings import Location
-from trueloop.doctor.model.things import Model, Optimizer, Tensor
+from trueloop.doctor.model.things import Model, Optimizer
+from trueloop.doctor.rules.order.tl102_missing_zero_grad import is_plain
+from trueloop.doctor.rules.shared.gradient_uses import Use, by_hand, use_of
 from trueloop.doctor.rules.shared.step_order import (
     StepRule,
     backwards,
@@ -87,6 +90,9 @@ class BackwardNeverStepped(StepRule):
     def __init__(self) -> None:
         super().__init__()
         self._made: list[Optimizer] = []
+        self._live = False
+        self._reported: list[tuple[Optimizer, Backward]] = []
+        """Before the program was over: a few passes to warm up may come before it trains."""
         self._evaluated: set[Model] = set()
         """Models that the program has set to eval mode, and not to train mode again."""
         self._looked_at: set[Location] = set()
@@ -108,12 +114,26 @@ class BackwardNeverStepped(StepRule):
             self._made.append(event.thing)
 
     def on_optimizer_step(self, event: OptimizerStep) -> None:
-        fed = list(backwards(self.window(event.optimizer)))
+        self._live = event.applied is not None
+        window = self.window(event.optimizer)
+        fed = list(backwards(window))
         mine = [each for each in fed if feeds(each, event.optimizer) is not False]
         others = [each for each in self._known_optimizers() if each is not event.optimizer]
+        cleared = max(
+            (
+                each.serial
+                for each in window
+                if isinstance(each, ZeroGrad) and self.clears(each, event.optimizer)
+            ),
+            default=0,
+        )
         for backward in mine:
             # The loss of a generator feeds its discriminator, too: that one's step is another.
-            if backward is mine[-1] or not any(self.feeds(backward, each) for each in others):
+            apart = any(self.feeds(backward, each) for each in others)
+            if backward is mine[-1] or not (apart or backward.serial < cleared):
+                self.refute(backward.place)
+        for optimizer, backward in self._reported:
+            if optimizer is event.optimizer:
                 self.refute(backward.place)
 
     def _known_optimizers(self) -> list[Optimizer]:
@@ -141,7 +161,85 @@ class BackwardNeverStepped(StepRule):
             if self._is_used(lost, optimizer):
                 self.refute(lost.place)
             else:
+                self._reported.append((optimizer, lost))
                 self._report(lost, optimizer)
+        if not self._live:
+            self._check_each()
+
+    def _check_each(self) -> None:
+        """Of several backwards in an iteration, one whose gradients are cleared before any step."""
+        events = self.timeline.events
+        places: dict[Location, list[int]] = {}
+        for at, event in enumerate(events):
+            if isinstance(event, Backward) and micro(event) is not None:
+                places.setdefault(event.place, []).append(at)
+        for place, found in places.items():
+            first = events[found[0]]
+            assert isinstance(first, Backward)
+            optimizer = next((o for o in self.timeline.optimizers if self._owns(o, first)), None)
+            if optimizer is None or len({micro(events[at]) for at in found}) < 2:
+                continue
+            if any(_looks_at_gradients(each) and inside(each, micro(first)) for each in events):
+                continue  # an attack: the gradient of an input is what it wants
+            uses = {self._use(at) for at in found}
+            if "applied" in uses:
+                self.refute(place)
+            elif "cleared" in uses and "unknown" not in uses and not self._may_act(optimizer):
+                clear = self._clearing(found[0], optimizer)
+                if clear is not None:
+                    self._report_cleared(first, optimizer, clear)
+
+    def _owns(self, optimizer: Optimizer, backward: Backward) -> bool:
+        """It holds what the backward computes gradients for, and steps in the same loop."""
+        return (
+            optimizer.known
+            and is_plain(optimizer)
+            and bool(feeds(backward, optimizer))
+            and any(
+                isinstance(each, OptimizerStep)
+                and each.optimizer is optimizer
+                and not each.closure
+                and inside(each, micro(backward))
+                for each in self.timeline.events
+            )
+        )
+
+    def _use(self, at: int) -> Use:
+        backward = self.timeline.events[at]
+        assert isinstance(backward, Backward)
+        return use_of(backward, self.timeline.events, at, self.timeline.optimizers)
+
+    def _may_act(self, optimizer: Optimizer) -> bool:
+        """Code that cannot be read got hold of the optimizer, or hangs on backward."""
+        return any(
+            isinstance(each, EscapedToUnknown) and _stays(each, optimizer)
+            for each in self.timeline.events
+        )
+
+    def _clearing(self, at: int, optimizer: Optimizer) -> ZeroGrad | None:
+        """The event that clears the gradients; None where a step comes next, which should have had
+        them (TL101)."""
+        found: ZeroGrad | None = None
+        for event in self.timeline.events[at + 1 :]:
+            if found is None:
+                if isinstance(event, ZeroGrad) and clears(event, optimizer):
+                    found = event
+            elif isinstance(event, OptimizerStep) and event.optimizer is optimizer:
+                return None
+            elif isinstance(event, Backward) and feeds(event, optimizer) is not False:
+                return found
+        return found
+
+    def _report_cleared(self, backward: Backward, optimizer: Optimizer, clear: ZeroGrad) -> None:
+        name = named(optimizer)
+        self.report(
+            backward.place,
+            f"The gradients that this computes for {name} are cleared before it steps, in every"
+            " iteration: this loss trains nothing.",
+            related=[(clear.place, "clears them")],
+            fix=f"Call `{optimizer.name or 'optimizer'}.step()` after this `backward()`, before the"
+            " gradients are cleared.",
+        )
 
     def _is_used(self, lost: Backward, optimizer: Optimizer) -> bool:
         """Gradients are looked at, or parameters changed, by other means than the optimizer."""
@@ -155,7 +253,7 @@ class BackwardNeverStepped(StepRule):
                 if isinstance(event, EscapedToUnknown) and _stays(event, optimizer):
                     return True
             elif may_change_gradients(event, optimizer) or (
-                _by_hand(event, optimizer)
+                by_hand(event, optimizer)
                 and event.place.line not in edited
                 and (event.place.path, event.place.function) not in clips
             ):
@@ -240,16 +338,5 @@ def _stays(event: EscapedToUnknown, optimizer: Optimizer) -> bool:
     )
 
 
-def _by_hand(event: Event, optimizer: Optimizer) -> bool:
-    """Gradients are read, or parameters are changed, without the optimizer."""
-    if not isinstance(event, (GradRead, ManualUpdate)):
-        return False
-    if isinstance(event, GradRead) and event.logged:
-        return False
-    target = event.target
-    if isinstance(target, Tensor) and target.role != "parameter":
-        is_input = bool(target.role) or target.requires_grad
-        return not is_input  # the gradient of an input: an attack, a saliency map
-    if not isinstance(target, (Tensor, Optimizer)) or not target.models or not optimizer.models:
-        return True
-    return any(has_parameters_of(optimizer, model) for model in target.models)
+def _looks_at_gradients(event: Event) -> bool:
+    return isinstance(event, GradRead) and not event.logged

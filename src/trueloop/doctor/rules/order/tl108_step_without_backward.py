@@ -45,11 +45,12 @@ for inputs, targets in loader:
 
 At the end of a run: in several iterations of a loop a model is called, an optimizer of that model
 is cleared and steps, and no `backward()` anywhere can reach its parameters, or only losses of other
-networks, whose gradients are cleared before each step. In a running program, none of its parameters
-had a gradient at any step. Not reported: gradients of parameters that are written by hand or taken
-by `autograd.grad`, losses or optimizers that are passed to code that cannot be read (it may call
-`backward()`), code with a `backward` that the reader did not come to (other than in the branch for
-a different option), and optimizer classes with their own `step()`.
+networks, whose gradients are cleared before each step. The same for one of several steps in an
+iteration, where all gradients are applied by the others. In a running program, none of its
+parameters had a gradient at any step. Not reported: gradients of parameters that are written by
+hand or taken by `autograd.grad`, losses or optimizers that are passed to code that cannot be read
+(it may call `backward()`), code with a `backward` that the reader did not come to (other than in
+the branch for a different option), and optimizer classes with their own `step()`.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ from trueloop.doctor.model.events import (
     SamplingGap,
     ZeroGrad,
 )
-from trueloop.doctor.model.findings import Replace
+from trueloop.doctor.model.findings import Location, Replace
 from trueloop.doctor.model.things import Optimizer
 from trueloop.doctor.rules.order.tl102_missing_zero_grad import is_plain
 from trueloop.doctor.rules.shared.step_order import (
@@ -150,7 +151,11 @@ class StepWithoutBackward(StepRule):
         for optimizer in self.timeline.optimizers:
             if not is_plain(optimizer) or optimizer.frozen_groups:
                 continue  # what is frozen has no gradient: TL309
-            step = self._never_fed(optimizer) or self._fed_by_others(optimizer)
+            step = (
+                self._never_fed(optimizer)
+                or self._fed_by_others(optimizer)
+                or self._fed_elsewhere(optimizer)
+            )
             if step is not None and not any(_may_differentiate(e, step) for e in self._escapes):
                 self._report(step)
 
@@ -182,6 +187,37 @@ class StepWithoutBackward(StepRule):
         ]
         return step if again and all(map(self._finds_nothing, again)) else None
 
+    def _fed_elsewhere(self, optimizer: Optimizer) -> OptimizerStep | None:
+        """One of its steps in an iteration, where its gradients are all applied by its other steps
+        and cleared: a loss without its backward beside one that has it."""
+        if self._live or not optimizer.known:
+            return None
+        places: dict[Location, list[OptimizerStep]] = {}
+        for each in self.timeline.events:
+            if isinstance(each, OptimizerStep) and each.optimizer is optimizer:
+                places.setdefault(each.place, []).append(each)
+        if len(places) < 2:
+            return None
+        empty = [steps for steps in places.values() if all(map(self._finds_nothing, steps))]
+        for place in places.keys() - {steps[0].place for steps in empty}:
+            self.refute(place)
+        suspects = [steps[0] for steps in empty if len({micro(each) for each in steps}) >= _TURNS]
+        if len(empty) == len(places) or not suspects:
+            return None
+        return next((each for each in suspects if self._has_idle_forward(each)), None)
+
+    def _has_idle_forward(self, step: OptimizerStep) -> bool:
+        """In its turn a model of the optimizer has an output that no backward goes through."""
+        losses = [e.loss for e in backwards(self.timeline.events) if e.loss is not None]
+        return any(
+            each.result_used
+            and each.serial < step.serial
+            and micro(each) == micro(step)
+            and has_parameters_of(step.optimizer, each.model)
+            and not any(each.serial in loss.forwards for loss in losses)
+            for each in self._forwards
+        )
+
     def _finds_nothing(self, step: OptimizerStep) -> bool:
         """Between the clearing and the step of one turn nothing computes a gradient."""
         turn, optimizer = micro(step), step.optimizer
@@ -203,7 +239,7 @@ class StepWithoutBackward(StepRule):
         earlier, later = before[: cleared[-1]], before[cleared[-1] :]
         if any(self._may_supply(each, optimizer) for each in later):
             return False
-        return all(_is_applied(each, earlier, optimizer) for each in earlier)
+        return all(_is_applied(each, earlier, optimizer, by_itself=True) for each in earlier)
 
     def _reaches(self, event: Backward, optimizer: Optimizer) -> bool:
         """Its loss may lead to the optimizer's parameters. Where it leads to a network that no
@@ -274,14 +310,16 @@ class StepWithoutBackward(StepRule):
         )
 
 
-def _is_applied(event: Event, among: list[Event], optimizer: Optimizer) -> bool:
+def _is_applied(
+    event: Event, among: list[Event], optimizer: Optimizer, *, by_itself: bool = False
+) -> bool:
     """No gradients of the optimizer come from it (TL101, where they are cleared), or a different
-    optimizer stepped with them."""
+    optimizer stepped with them; or it has done so `by_itself`."""
     if not isinstance(event, Backward) or feeds(event, optimizer) is False:
         return True
     return any(
         isinstance(each, OptimizerStep)
-        and each.optimizer is not optimizer
+        and (by_itself or each.optimizer is not optimizer)
         and each.serial > event.serial
         and feeds(event, each.optimizer)
         for each in among

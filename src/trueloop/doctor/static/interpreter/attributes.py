@@ -130,6 +130,8 @@ def _of_object(m: Interpreter, value: Instance | Thing, name: str, node: ast.AST
         found = value.cls.lookup(name)
         if name == "forward" and isinstance(value, Model) and isinstance(found, Function):
             return LibraryMethod(value, name)
+        if name == "step" and isinstance(value, Optimizer) and isinstance(found, Function):
+            return LibraryMethod(value, name)
         if found is not None:
             if isinstance(value, Scheduler) and name == "get_lr" and value not in m.receivers:
                 value.read_by_hand = True
@@ -143,6 +145,8 @@ def _of_object(m: Interpreter, value: Instance | Thing, name: str, node: ast.AST
             return param_groups(value)
         if find_method(value, name) is not None:
             return LibraryMethod(value, name)
+        if isinstance(value, Model) and value.wrapper in _PASSES_ON and value.wraps is not None:
+            return read(m, value.wraps, name, node)
         if isinstance(value, Loader) and name == "dataset" and value.dataset is not None:
             return value.dataset
         if isinstance(value, Dataset) and name == "dataset" and value.parent is not None:
@@ -156,6 +160,10 @@ def _of_object(m: Interpreter, value: Instance | Thing, name: str, node: ast.AST
     found = guess(m, name, Unknown(f"{owner}.{name}"), m.modules[-1])
     value.attributes[name] = found
     return found
+
+
+_PASSES_ON = ("compile", "fsdp")
+"""Wrappers that take what they do not have from the module inside."""
 
 
 def _mode_of(m: Interpreter, model: Model) -> Value:

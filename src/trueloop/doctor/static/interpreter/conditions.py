@@ -9,6 +9,7 @@ from typing import Any
 from trueloop.doctor.model.things import Loop, Model, Scheduler, Thing
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import find_method
+from trueloop.doctor.static.interpreter.survey import last_name
 from trueloop.doctor.static.interpreter.syntax import written
 from trueloop.doctor.static.interpreter.values import (
     Class,
@@ -71,6 +72,10 @@ def outcome_of(
         files = (scope.module.survey, m.modules[0].survey)
         if any(each.exits and written(node) in each.exits for each in files):
             preferred = False
+    if preferred is None and m.turns and isinstance(node, (ast.Name, ast.Attribute)):
+        # The turns before the last one show what a loop does.
+        name, ends = last_name(node), scope.module.survey.ends
+        preferred = False if (name, True) in ends else True if (name, False) in ends else None
     value = m.evaluate(node, scope)
     if isinstance(value, Constant) and value.modulo is not None:
         m.tested.append(value.modulo)
@@ -300,6 +305,8 @@ def instance_of(m: Interpreter, value: Any, kind: Any, node: ast.AST) -> Value:
     if isinstance(kind, LibraryName) and isinstance(value, (Thing, OpaqueObject)):
         if isinstance(value, Model) and kind.name.rpartition(".")[2] in _PLAIN:
             return Constant(False)
+        if kind.name == "torch.nn.Module" and isinstance(value, Model) and value.known:
+            return Constant(True)
         mine = getattr(value, "kind", "")
         if isinstance(value, Scheduler) and value.known and cls is None:
             schedule, _, short = kind.name.rpartition(".")

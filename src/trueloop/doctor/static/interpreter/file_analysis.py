@@ -309,7 +309,32 @@ def _receiver(m: Interpreter, cls: Class, definition: ast.AST) -> Value:
     if isinstance(initialise, Function) and initialise.node is not definition:
         m.beginning = True
         enter(m, initialise, [made], {}, cls.node)
+        if isinstance(made, (Instance, Thing)):
+            _forget_what_comes_later(made, cls)
     return made
+
+
+def _forget_what_comes_later(made: Instance | Thing, cls: Class) -> None:
+    """An attribute that is None at first and set by a different method (`self.model = None`, until
+    `build()`) is not known when a third one begins."""
+    later = _set_after_init(cls.node)
+    for name, value in [*made.attributes.items()]:
+        if name in later and isinstance(value, Constant) and value.value is None:
+            del made.attributes[name]
+
+
+@once
+def _set_after_init(node: ast.ClassDef) -> frozenset[str]:
+    """The attributes that methods other than `__init__` assign to their object."""
+    return frozenset(
+        target.attr
+        for method in node.body
+        if isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)) and method.name != "__init__"
+        for each in ast.walk(method)
+        if isinstance(each, ast.Assign)
+        for target in each.targets
+        if isinstance(target, ast.Attribute) and getattr(target.value, "id", "") == "self"
+    )
 
 
 def _beginnings(

@@ -260,14 +260,16 @@ _STREAMS = {"range": _range, "enumerate": _enumerate, "zip": _zip, "count": _cou
 # ------------------------------------------------------------------------------- going through
 
 
-def elements(m: Interpreter, value: Value | None, node: ast.AST) -> tuple[list[Value], bool]:
+def elements(
+    m: Interpreter, value: Value | None, node: ast.AST, most: int = 64
+) -> tuple[list[Value], bool]:
     """The elements of something (a few of them), and whether these are all."""
     if isinstance(value, Generator):
         found: list[Value] = []
 
         def on_yield(each: Any) -> Value:
             found.append(each)
-            if len(found) >= 64:
+            if len(found) >= most:
                 raise LeaveGenerator
             return Constant(None)
 

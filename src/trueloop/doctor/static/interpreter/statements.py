@@ -375,6 +375,8 @@ def _if(m: Interpreter, node: ast.If, scope: Scope) -> ControlFlow | None:
         preferred = False
     elif m.project.leaves(node.orelse):
         preferred = True
+    elif m.turns and scope.module.survey.ends_loop(node.body):
+        preferred = False
     tested = len(m.tested)
     outcome, guards = conditions.outcome_of(m, node.test, scope, preferred)
     windows = m.tested[tested:]

@@ -77,6 +77,9 @@ class FileSummary:
         """Every `.backward`, called or not, by the identity of its node."""
         self.exits: set[str] = set()
         """Options that end a program or function early where they are on (`if args.evaluate:`)."""
+        self.ends: set[tuple[str, bool]] = set()
+        """Variables and attributes that end a loop, with the value that they then have
+        (`if last_step: break`, `while not self.done`)."""
         self._assigned: list[ast.Assign | ast.AugAssign] = []
         self._look(tree.body, CodeContents())
         self.decays = self._find_decays()
@@ -114,6 +117,8 @@ class FileSummary:
             elif isinstance(node, ast.If):
                 if not depth and isinstance(node.test, ast.Attribute) and leaves(node.body[-1]):
                     self.exits.add(written(node.test))
+                elif depth and _ends_loop(node.body[-1]):
+                    self._look_at_end(node.test, ends=True)
             elif isinstance(node, (ast.Assign, ast.AugAssign)):
                 if isinstance(node.value, (ast.BinOp, ast.Call)):
                     self._assigned.append(node)
@@ -134,6 +139,22 @@ class FileSummary:
                     )
                 elif isinstance(value, ast.AST) and type(value) not in _LEAVES:
                     waiting.append((value, inside, depth))
+
+    def _look_at_end(self, test: ast.expr, *, ends: bool) -> None:
+        while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            test, ends = test.operand, not ends
+        if isinstance(test, (ast.Name, ast.Attribute)):
+            self.ends.add((last_name(test), ends))
+
+    def ends_loop(self, body: list[ast.stmt]) -> bool:
+        """All that a branch does is to say that a loop ends (`self.done = True`)."""
+        return all(
+            isinstance(each, ast.Assign)
+            and isinstance(each.value, ast.Constant)
+            and isinstance(each.value.value, bool)
+            and (last_name(each.targets[0]), each.value.value) in self.ends
+            for each in body
+        )
 
     def _find_decays(self) -> dict[int, Decay]:
         """Statements that multiply their own variable by what may be a decay."""
@@ -192,6 +213,7 @@ class FileSummary:
 
     def _look_at_loop(self, node: LoopNode) -> None:
         if isinstance(node, ast.While):
+            self._look_at_end(node.test, ends=False)
             return
         waiting: list[ast.expr] = [node.iter]
         while waiting:
@@ -254,6 +276,10 @@ class FileSummary:
     def interesting(self, node: FunctionNode | LoopNode) -> bool:
         """Something in it may bear on training."""
         return not INTERESTING.isdisjoint(self.contents[id(node)].names)
+
+
+def _ends_loop(statement: ast.stmt) -> bool:
+    return isinstance(statement, (ast.Break, ast.Return))
 
 
 def leaves(statement: ast.stmt) -> bool:

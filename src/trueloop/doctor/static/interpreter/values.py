@@ -224,6 +224,8 @@ class Generator(Value):
     function: Function
     args: list[Value]
     kwargs: dict[str, Value]
+    begun: bool = False
+    """`next` has asked it for a value."""
 
 
 @dataclass(eq=False, slots=True)

@@ -198,7 +198,9 @@ def _next(call: LibraryCall) -> Value:
         if isinstance(found, Function):
             return call.machine.call_value(Method(value, found), [], node=call.node)
     if isinstance(value, Generator):
-        values, _ = _listed(call, value)
+        # What else it does between its values is seen the first time.
+        most, value.begun = 1 if value.begun else 64, True
+        values, _ = elements(call.machine, value, call.node, most)
         if values:
             return values[0]
     found = call.unknown(value)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from trueloop.doctor.model.events import Made, OptimizerStep, ZeroGrad
+from trueloop.doctor.model.events import Event, Made, OptimizerStep, ZeroGrad
 from trueloop.doctor.model.things import Model, Optimizer, Tensor
 from trueloop.doctor.static.interpreter.calls import enter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
-from trueloop.doctor.static.interpreter.syntax import written
+from trueloop.doctor.static.interpreter.survey import last_name
+from trueloop.doctor.static.interpreter.syntax import once, written
 from trueloop.doctor.static.interpreter.values import (
     NONE,
     Class,
@@ -153,13 +154,95 @@ def _step(call: LibraryCall) -> Value:
     closure = call.arg(0, "closure")
     given = closure is not None and not (isinstance(closure, Constant) and closure.value is None)
     result: Value = NONE
-    not_torch = given and not call.receiver.known and not isinstance(closure, Function)
-    if _own(call) is not None or not_torch:
+    note_own_step(call.receiver)
+    if given and not call.receiver.known and not isinstance(closure, Function):
         call.receiver.own_step = True
-    if given:
+    own = _own(call)
+    if own is not None and not any(each is call.receiver for each in call.machine.receivers):
+        result, has_stepped = _run_own(call, own)
+        if has_stepped:
+            return result
+    elif given:
         result = call.machine.call_value(closure, [], node=call.node)
     call.emit(OptimizerStep, optimizer=call.receiver, closure=given, spelled=spelled(call))
     return result
+
+
+def _run_own(call: LibraryCall, own: Function) -> tuple[Value, bool]:
+    """Run a `step` of the user's; what it returns, and whether it calls a library's `step`."""
+    m = call.machine
+    watch, stepped = m.watch, False
+
+    stack = tuple(place for place, _ in m.calls)
+
+    def hear(event: Event) -> None:
+        nonlocal stepped
+        if isinstance(event, OptimizerStep):
+            stepped = True
+            if event.optimizer is call.receiver:  # `super().step()`: the loop's line is the step
+                event.place, event.stack, event.spelled = call.place, stack, spelled(call)
+        watch(event)
+
+    m.watch = hear
+    try:
+        result = enter(m, own, [call.receiver, *call.args], call.kwargs, call.node)
+    finally:
+        m.watch = watch
+    return result, stepped
+
+
+def note_own_step(optimizer: Optimizer) -> None:
+    """Note whether an optimizer of the user's class has a `step` that may clear gradients."""
+    cls = optimizer.cls
+    if isinstance(cls, Class) and isinstance(cls.lookup("step"), Function) and _may_clear(cls):
+        optimizer.own_step = True
+
+
+def _may_clear(cls: Class) -> bool:
+    """The class of an optimizer of the user's clears or sets gradients itself, or computes them."""
+    kinds = [each for each in cls.lineage() if isinstance(each, Class)]
+    return any(
+        _handles_gradients(function)
+        for kind in kinds
+        for function in (kind.node, *_functions_called(kind))
+    )
+
+
+def _functions_called(cls: Class) -> list[ast.AST]:
+    """The functions of its file that a class calls, directly."""
+    survey = cls.module.survey
+    names = {last_name(each.func) for each in ast.walk(cls.node) if isinstance(each, ast.Call)}
+    return [each for name in sorted(names) for each in survey.functions.get(name, ())]
+
+
+@once
+def _handles_gradients(node: ast.AST) -> bool:
+    for each in ast.walk(node):
+        if isinstance(each, ast.Attribute) and each.attr == "grad":
+            if not isinstance(each.ctx, ast.Load):
+                return True
+        elif isinstance(each, ast.Call):
+            name = last_name(each.func)
+            if name in _CLEARING or (name == "zero_" and not _is_new(each.func, node)):
+                return True
+    return False
+
+
+def _is_new(method: ast.expr, within: ast.AST) -> bool:
+    """The method of a tensor that a call there has made, or of a part of it."""
+    owner = method.value if isinstance(method, ast.Attribute) else method
+    while isinstance(owner, ast.Subscript):
+        owner = owner.value
+    given = [
+        each.value
+        for each in ast.walk(within)
+        if isinstance(each, ast.Assign)
+        and any(isinstance(t, ast.Name) and t.id == getattr(owner, "id", "") for t in each.targets)
+    ]
+    return bool(given) and all(isinstance(each, ast.Call) for each in given)
+
+
+_CLEARING = frozenset({"zero_grad", "_foreach_zero_", "backward", "setattr", "grad"})
 
 
 def spelled(call: LibraryCall) -> str:

@@ -26,6 +26,14 @@ def _parameter(call: LibraryCall) -> Value:
     return made
 
 
+@calls("torch.nn.Buffer", "torch.nn.UninitializedBuffer")
+def _buffer(call: LibraryCall) -> Value:
+    """A tensor that belongs to a module, and that no optimizer has."""
+    data = call.arg(0, "data")
+    parents = [data] if isinstance(data, Tensor) else []
+    return derive(call.machine, call.node, *parents)
+
+
 # ------------------------------------------------------------------------------- dropout
 
 

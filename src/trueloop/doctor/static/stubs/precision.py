@@ -31,7 +31,7 @@ from trueloop.doctor.static.interpreter.values import (
     constant,
     things_in,
 )
-from trueloop.doctor.static.stubs.optimizers import hold, spelled
+from trueloop.doctor.static.stubs.optimizers import hold, note_own_step, spelled
 from trueloop.doctor.static.stubs.tensors import as_tensor, derive
 
 # ------------------------------------------------------------------------------- scalers
@@ -97,6 +97,7 @@ def _scaler_step(call: LibraryCall) -> Value:
     if not isinstance(optimizer, Optimizer):
         call.expose(*call.args, call.receiver)
         return call.unknown()
+    note_own_step(optimizer)
     written = _argument(call)
     call.emit(
         OptimizerStep,
@@ -122,7 +123,8 @@ def _update(call: LibraryCall) -> Value:
     return NONE
 
 
-@methods(Scaler, "get_scale", "is_enabled", "get_growth_interval", "get_growth_factor")
+@methods(Scaler, "get_scale", "is_enabled", "get_growth_interval", "get_growth_factor",
+         "_found_inf_per_device", "_check_inf_per_device")  # fmt: skip
 def _ask(call: LibraryCall) -> Value:
     return call.unknown()
 
