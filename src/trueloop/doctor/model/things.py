@@ -326,6 +326,7 @@ class ConstantGradient(NamedTuple):
     """Of the output that it is the gradient of."""
     inputs: frozenset[Thing] = frozenset()
     """The tensors that the derivative was taken with respect to, as far as they are known."""
+    of_parameters: bool = False
     residual: bool = False
     """It was added to what the same forward gave."""
 

@@ -41,8 +41,8 @@ In at least two iterations of the loop that contains it, `scheduler.step()` come
 of the same optimizer follows, and no optimizer step came before the first one. Not reported: calls
 under a condition (`if epoch > 0:`), with an explicit epoch (`scheduler.step(epoch)`), or in a
 separate loop (to restore a position), schedules whose `last_epoch` is set by hand, and those of
-other libraries. Advice where a learning rate stays the same for five steps or more (`StepLR`,
-`MultiStepLR`): the first one is not skipped, and nobody notices the step that it lasts less.
+other libraries. Advice where the schedule steps at every batch, and where a learning rate stays the
+same for five steps or more (`StepLR`, `MultiStepLR`): nobody notices one step in many.
 """
 
 from __future__ import annotations
@@ -75,6 +75,7 @@ class SchedulerBeforeOptimizer(ScheduleRule):
         if len(early) < 2:
             return
         call, step = early[0]
+        often = clock.batch_loop(call) is not None
         optimizer = step.optimizer.name or "optimizer"
         self.report(
             call.place,
@@ -82,7 +83,7 @@ class SchedulerBeforeOptimizer(ScheduleRule):
             related=[(step.place, "the optimizer's step")],
             fix=f"Call the scheduler's `step()` after `{optimizer}.step()`.",
             remedies=_move(call, step),
-            severity="advice" if _stays(scheduler) else None,
+            severity="advice" if often or _stays(scheduler) else None,
         )
 
 

@@ -6,7 +6,7 @@ import ast
 
 from trueloop.doctor.model.things import NOWHERE, ConstantGradient, Tensor
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall
-from trueloop.doctor.static.interpreter.values import Constant, Sequence, Unknown, Value
+from trueloop.doctor.static.interpreter.values import Constant, Parameters, Sequence, Unknown, Value
 
 
 def mark(call: LibraryCall, made: Tensor, outputs: Tensor) -> None:
@@ -25,7 +25,14 @@ def mark(call: LibraryCall, made: Tensor, outputs: Tensor) -> None:
         last_argument=call.machine.place(last),
         forwards=outputs.forwards,
         inputs=frozenset(each for each in parts if isinstance(each, Tensor)),
+        of_parameters=any(_are_parameters(each) for each in parts),
     )
+
+
+def _are_parameters(value: object) -> bool:
+    if isinstance(value, Tensor):
+        return value.is_parameter or value.role == "parameter"
+    return isinstance(value, Parameters)
 
 
 def carry(made: Tensor, parents: tuple[Tensor, ...], *, linear: bool) -> None:
@@ -48,7 +55,9 @@ def combine(made: Tensor, sign: ast.operator, left: object, right: object) -> No
         if gradient is None or _is_constant(other):
             continue
         made.gradient = None
-        if adds and other not in gradient.inputs and not _is_leaf(other):
+        # `gradient of one domain - mean gradient`: what a gradient is to come near to.
+        target = isinstance(sign, ast.Sub) and gradient.of_parameters
+        if adds and not target and other not in gradient.inputs and not _is_leaf(other):
             # `u_t - nu * u_xx` of one forward is a residual, whatever is done with it.
             forwards = other.forwards if isinstance(other, Tensor) else frozenset()
             residual = bool(forwards & gradient.forwards)
