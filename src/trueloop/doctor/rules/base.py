@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any, ClassVar
 
 from trueloop.doctor.model.events import Event
@@ -14,6 +15,7 @@ from trueloop.doctor.rules.timeline import KINDS, Timeline
 Handler = Callable[[Any], None]
 
 
+@cache
 def _snake(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
@@ -96,9 +98,9 @@ class RuleRunner:
         handlers = self._handlers.get(kind)
         if handlers is None:
             method = f"on_{_snake(kind.__name__)}"
-            found = (getattr(rule, method, None) for rule in self.rules)
+            found = (getattr(rule, method) for rule in self.rules if hasattr(type(rule), method))
             writes = (self.timeline.add,) if kind in KINDS else ()
-            handlers = (*(each for each in found if each is not None), *writes)
+            handlers = (*found, *writes)
             self._handlers[kind] = handlers
         return handlers
 

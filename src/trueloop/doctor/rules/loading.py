@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from functools import cache
 
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.catalogue import ENTRIES, Entry
@@ -13,6 +14,7 @@ def rules_for(where: str) -> list[type[Rule]]:
     return [load(entry) for entry in ENTRIES if where in entry.seen]
 
 
+@cache
 def load(entry: Entry) -> type[Rule]:
     """The detector of one rule."""
     module = importlib.import_module(f"trueloop.doctor.rules.{entry.module}")

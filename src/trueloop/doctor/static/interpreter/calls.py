@@ -86,16 +86,16 @@ def _call(
         m.backwards.add(id(node.func))
     if m.noted is not None:
         m.noted.append(CallRecord(function, args, kwargs, m.place(node), tuple(m.functions)))
+    if type(function) is LibraryName:
+        return _library(m, function.name, args, kwargs, node, rest)
+    if type(function) is LibraryMethod:
+        return _method(m, function, args, kwargs, node, rest)
     if isinstance(function, Function):
         return start(m, function, args, kwargs, node, rest)
     if isinstance(function, Method):
         return start(m, function.function, [function.receiver, *args], kwargs, node, rest)
     if isinstance(function, Class):
         return instantiate(m, function, args, kwargs, node, rest)
-    if isinstance(function, LibraryName):
-        return _library(m, function.name, args, kwargs, node, rest)
-    if isinstance(function, LibraryMethod):
-        return _method(m, function, args, kwargs, node, rest)
     if isinstance(function, (Instance, Thing)):
         known = find_method(function, "__call__")
         mine = getattr(function, "cls", None)

@@ -19,6 +19,7 @@ from trueloop.doctor.static.interpreter.inference import guess
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.list_lengths import count_of
 from trueloop.doctor.static.interpreter.loops import elements, go_through
+from trueloop.doctor.static.interpreter.step_budget import NESTING
 from trueloop.doctor.static.interpreter.stub_lookup import find_call
 from trueloop.doctor.static.interpreter.values import (
     Constant,
@@ -47,11 +48,13 @@ _SIGNS = {
 
 def evaluate(m: Interpreter, node: ast.expr, scope: Scope) -> Value:
     """The value of an expression."""
-    m.spend(1, node)
+    m.steps += 1
+    if m.steps > m.budget:
+        m.spend(0, node)
     handler = _HANDLERS.get(type(node))
     m.nesting += 1
     try:
-        if handler is None or m.is_too_deep(node):
+        if handler is None or (m.nesting > NESTING and m.is_too_deep(node)):
             return m.unknown(node)
         return handler(m, node, scope)
     finally:
@@ -59,9 +62,10 @@ def evaluate(m: Interpreter, node: ast.expr, scope: Scope) -> Value:
 
 
 def _constant(m: Interpreter, node: ast.Constant, scope: Scope) -> Value:
-    if isinstance(node.value, int) and not is_small(node.value):
+    value = node.value
+    if isinstance(value, int) and not is_small(value):
         return _number(m, node)
-    return Constant(node.value)
+    return Constant(value)
 
 
 def _number(m: Interpreter, node: ast.AST, *parts: Any) -> Value:
@@ -88,6 +92,9 @@ def lookup(m: Interpreter, name: str, scope: Scope) -> Value | None:
 
 
 def _name(m: Interpreter, node: ast.Name, scope: Scope) -> Value:
+    known = scope.variables.get(node.id)
+    if known is not None and type(known) is not Imported and node.id not in scope.outer:
+        return known
     found = lookup(m, node.id, scope)
     if found is None:
         found = guess(m, node.id, Unknown(node.id), scope.module)
@@ -126,7 +133,7 @@ def _call(m: Interpreter, node: ast.Call, scope: Scope) -> Value:
         else:
             is_open = True
             kwargs.setdefault("**", value)
-    rest = [kwargs.pop(mark) for mark in ("*", "**") if mark in kwargs]
+    rest = [kwargs.pop(mark) for mark in ("*", "**") if mark in kwargs] if is_open else []
     return call(m, function, args, kwargs, node, rest if is_open else None)
 
 
@@ -291,8 +298,11 @@ def _bool(m: Interpreter, node: ast.BoolOp, scope: Scope) -> Value:
 def _conditional(m: Interpreter, node: ast.IfExp, scope: Scope) -> Value:
     outcome, guards = conditions.outcome_of(m, node.test, scope)
     m.chose |= bool(guards)
+    body = node.body if outcome else node.orelse
+    if not guards:
+        return evaluate(m, body, scope)
     with m.guarded(guards):
-        return evaluate(m, node.body if outcome else node.orelse, scope)
+        return evaluate(m, body, scope)
 
 
 def _sequence(m: Interpreter, node: ast.List | ast.Tuple | ast.Set, scope: Scope) -> Value:

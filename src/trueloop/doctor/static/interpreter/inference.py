@@ -62,7 +62,7 @@ _LOADER = re.compile(
 def guess(m: Interpreter, name: str, value: Unknown | OpaqueObject, module: Module) -> Value:
     """A thing in place of an unknown value, if its name and use say what it is."""
     uses = module.survey.uses.get(name)
-    if uses is None:
+    if uses is None or not _may_be_thing(module, name, uses):
         return value
     common: dict[str, Any] = {"name": name, "attributes": value.attributes}
     if "zero_grad" in uses and "step" in uses and not _MODEL.search(name):
@@ -91,6 +91,20 @@ def guess(m: Interpreter, name: str, value: Unknown | OpaqueObject, module: Modu
     ):
         return Loader(**common)
     return value
+
+
+def _may_be_thing(module: Module, name: str, uses: set[str]) -> bool:
+    """Some value of this name is taken for a thing; asked once for each name of a file."""
+    known = module.survey.may_be_thing
+    found = known.get(name)
+    if found is None:
+        found = known[name] = bool(
+            {"step", "zero_grad", "step()", "scale", "unscale_"} & uses
+            or _is_model(name, uses)
+            or ("()" in uses and _CRITERION.search(name))
+            or ("iter" in uses and _LOADER.search(name))
+        )
+    return found
 
 
 _NO_TENSORS = frozenset("zero_grad load_state_dict named_parameters parameters children".split())

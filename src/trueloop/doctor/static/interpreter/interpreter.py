@@ -51,6 +51,10 @@ _SEVERAL = {"> 1": True, ">= 2": True, "!= 1": True, "== 1": False, "<= 1": Fals
 """The results of comparisons with a number that is more than one."""
 
 
+_WITHOUT_PARTS = frozenset({Constant, LibraryName, Function})
+"""Values that contain no others; nor do things, as far as `parts_of` goes."""
+
+
 class ControlFlow(Enum):
     """Why a block was left before its end."""
 
@@ -154,17 +158,23 @@ class Interpreter(Counting, ABC):
     # ------------------------------------------------------------------ where, and what happens
 
     def place(self, node: ast.AST) -> Location:
-        module = self.modules[-1]
+        path = self.modules[-1].path
+        function = self.functions[-1] if self.functions else ""
+        kept: Location | None = getattr(node, "_place", None)
+        if kept is not None and kept.function == function and kept.path == path:
+            return kept
         line = getattr(node, "lineno", 1)
         column = getattr(node, "col_offset", 0)
-        return Location(
-            module.path,
+        found = Location(
+            path,
             line,
             column + 1,
             getattr(node, "end_lineno", None) or line,
             (getattr(node, "end_col_offset", None) or column) + 1,
-            ".".join(self.functions[-1:]),
+            function,
         )
+        node._place = found  # type: ignore[attr-defined]
+        return found
 
     def emit(self, kind: type[Event], node: ast.AST | Location, **fields: Any) -> None:
         """Tell the rules."""
@@ -246,6 +256,8 @@ class Interpreter(Counting, ABC):
         if not key:
             line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
             key = f"<{line}.{column}.{self.turns_begun if self.turns else 0}>"
+        if not parts:
+            return Unknown(key)
         loop_variant = any(loop_of(part) for part in parts)
         return Unknown(key, (*parts, *tensors_behind(parts)), loop_variant=loop_variant)
 
@@ -279,7 +291,8 @@ class Interpreter(Counting, ABC):
         """Code that cannot be read gets the things in `values`."""
         things: list[Thing] = []
         for value in values:
-            for each in inside(value, parts_of, 4):
+            alone = type(value) in _WITHOUT_PARTS or isinstance(value, Thing)
+            for each in (value,) if alone else inside(value, parts_of, 4):
                 self.look(node)
                 if isinstance(each, Tensor):
                     if each.graph is not False and each.models:

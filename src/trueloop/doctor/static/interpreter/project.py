@@ -40,6 +40,8 @@ class Project:
         self.roots = [os.path.abspath(root) for root in roots or []]
         self._modules: dict[tuple[str, str], Module | None] = {}
         self._found: dict[tuple[str, str], tuple[str | None, list[str]]] = {}
+        self._asked: dict[tuple[str, str], str | None] = {}
+        """Since the file began: path of the importing file, and module -> path of the module."""
         self._leaves: dict[int, tuple[list[ast.stmt], bool]] = {}
         self.names: set[str] = set()
         """Names that files import from other files of the project."""
@@ -54,6 +56,7 @@ class Project:
     def begin(self) -> None:
         """Before a file is read: forget what the last one asked for, and files if they are many."""
         self.followed.clear()
+        self._asked.clear()
         self.not_followed.clear()
         self.names.clear()
         if len(self._modules) > MODULES:
@@ -81,11 +84,15 @@ class Project:
         """The file of a module, looked for beside the importing file and above it."""
         if not dotted or near.path.startswith("<"):
             return None
+        key = near.path, dotted
+        if key in self._asked:
+            return self._asked[key]
         folder = os.path.dirname(os.path.abspath(near.path))
         if (folder, dotted) not in self._found:
             self._found[folder, dotted] = self._search(folder, dotted)
         found, missed = self._found[folder, dotted]
         self.followed |= dict.fromkeys(missed, "")
+        self._asked[key] = found
         return found
 
     def _search(self, folder: str, dotted: str) -> tuple[str | None, list[str]]:

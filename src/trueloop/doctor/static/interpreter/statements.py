@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -20,7 +21,7 @@ from trueloop.doctor.static.interpreter.list_lengths import note_added
 from trueloop.doctor.static.interpreter.loops import adds_in_part, run_for, run_while
 from trueloop.doctor.static.interpreter.match_statements import run_match
 from trueloop.doctor.static.interpreter.survey import last_name
-from trueloop.doctor.static.interpreter.syntax import shape, written
+from trueloop.doctor.static.interpreter.syntax import once, shape, written
 from trueloop.doctor.static.interpreter.values import (
     NONE,
     Class,
@@ -55,7 +56,9 @@ def run_block(m: Interpreter, body: list[ast.stmt], scope: Scope) -> ControlFlow
 
 def _run(m: Interpreter, body: list[ast.stmt], scope: Scope) -> ControlFlow | None:
     for statement in body:
-        m.spend(1, statement)
+        m.steps += 1
+        if m.steps > m.budget:
+            m.spend(0, statement)
         handler = _HANDLERS.get(type(statement))
         if handler is None:
             continue
@@ -127,14 +130,10 @@ def _annotated(m: Interpreter, node: ast.AnnAssign, scope: Scope) -> ControlFlow
 
 
 def _augmented(m: Interpreter, node: ast.AugAssign, scope: Scope) -> ControlFlow | None:
-    import copy
-
     decay = m.modules[-1].survey.decays.get(id(node))
     if decay is not None:
         repeated_decays.notice(m, node, decay, scope)
-    read = copy.copy(node.target)
-    read.ctx = ast.Load()
-    old = evaluate(m, read, scope)
+    old = evaluate(m, _read(node), scope)
     value = evaluate(m, node.value, scope)
     if isinstance(old, Sequence) and isinstance(node.op, ast.Add):
         if isinstance(value, Sequence):
@@ -155,6 +154,14 @@ def _augmented(m: Interpreter, node: ast.AugAssign, scope: Scope) -> ControlFlow
     if not (isinstance(old, Tensor) and old.grad_of is not None):  # in place
         assign(m, node.target, result, scope, afresh=False)
     return None
+
+
+@once
+def _read(node: ast.AugAssign) -> ast.expr:
+    """Its target as it is read."""
+    read = copy.copy(node.target)
+    read.ctx = ast.Load()
+    return read
 
 
 def assigned_at(m: Interpreter, target: ast.expr, scope: Scope) -> int | None:
@@ -384,10 +391,13 @@ def _if(m: Interpreter, node: ast.If, scope: Scope) -> ControlFlow | None:
     if guards:
         m.note_site(node, guards[-1], outcome)
     m.reached.add((id(node), outcome))
-    if not windows:
-        m.passed_by |= backwards_left_out(node, outcome, guards, m.varying, scope)
+    if not windows and (left := backwards_left_out(node, outcome, guards, m.varying, scope)):
+        m.passed_by |= left
+    body = node.body if outcome else node.orelse
+    if not body or not (guards or windows):
+        return run_block(m, body, scope)
     with m.guarded(guards, windows):
-        return run_block(m, node.body if outcome else node.orelse, scope)
+        return run_block(m, body, scope)
 
 
 def _with(m: Interpreter, node: ast.With | ast.AsyncWith, scope: Scope) -> ControlFlow | None:

@@ -9,8 +9,6 @@ size.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from trueloop.doctor.model.findings import Location
 
@@ -74,11 +72,22 @@ class Counting:
         self.left_out.setdefault(TOO_DEEP, self.place(node))
         return True
 
-    @contextmanager
-    def nested(self, node: ast.AST) -> Iterator[bool]:
+    def nested(self, node: ast.AST) -> OneLevel:
         """One level further in; whether that may be gone into."""
-        self.nesting += 1
-        try:
-            yield not self.is_too_deep(node)
-        finally:
-            self.nesting -= 1
+        return OneLevel(self, node)
+
+
+class OneLevel:
+    """The inside of a `with m.nested(node)`."""
+
+    __slots__ = ("machine", "node")
+
+    def __init__(self, machine: Counting, node: ast.AST) -> None:
+        self.machine, self.node = machine, node
+
+    def __enter__(self) -> bool:
+        self.machine.nesting += 1
+        return not self.machine.is_too_deep(self.node)
+
+    def __exit__(self, *raised: object) -> None:
+        self.machine.nesting -= 1

@@ -66,6 +66,8 @@ class FileSummary:
         self.uses: dict[str, set[str]] = defaultdict(set)
         """Last part of a name -> the methods called on it; `()` it is called, `iter` looped over,
         `[]` it is indexed."""
+        self.may_be_thing: dict[str, bool] = {}
+        """Name -> whether its uses may be those of a model, an optimizer, ...; see `inference`."""
         self.options: dict[str, Any] = {}
         """Option of the command line -> its default, where that is written out."""
         self.logged: set[int] = set()

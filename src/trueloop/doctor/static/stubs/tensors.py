@@ -45,30 +45,39 @@ def derive(
     loss.
     """
     recorded = m.recording and graph is not False
-    graphs = [parent.graph or parent.role == "parameter" or _needs(parent) for parent in parents]
-    on: bool | None = any(graphs) if recorded else False
-    if not on and recorded and any(parent.graph is None for parent in parents):
-        on = None
+    on: bool | None = False
+    history, known, fetched, of_gradients = 0, bool(parents), False, False
+    made = Tensor(made=m.place(node))
+    for parent in parents:
+        history += len(parent.models) + len(parent.forwards)
+        if recorded and not on:
+            if parent.graph or parent.role == "parameter" or parent.requires_grad:
+                on = True
+            elif parent.graph is None:
+                on = None
+        known = known and parent.known
+        fetched = fetched or parent.fetched > 0
+        of_gradients = of_gradients or parent.of_gradients or parent.grad_of is not None
+        made.scaled_by = made.scaled_by or parent.scaled_by
+        made.loader = made.loader or parent.loader
+        made.criteria = _with(made.criteria, parent.criteria)
+    m.spend(history >> 5, node)
+    made.graph, made.known = on, known
+    if on is not False:
+        for parent in parents:
+            made.models = _with(made.models, parent.models)
+            made.forwards = _with(made.forwards, parent.forwards)
+            made.inputs = _with(made.inputs, parent.inputs)
+        leaves = [parent for parent in parents if parent.requires_grad]
+        if leaves:
+            made.inputs |= frozenset(leaves)
     losses = [parent for parent in parents if parent.is_loss] if keeps_loss or same else []
-    m.spend(sum(len(each.models) + len(each.forwards) for each in parents) >> 5, node)
-    made = Tensor(
-        made=m.place(node),
-        graph=on,
-        models=_union(parent.models for parent in parents) if on is not False else frozenset(),
-        inputs=_inputs(parents) if on is not False else frozenset(),
-        forwards=_union(parent.forwards for parent in parents) if on is not False else frozenset(),
-        criteria=_union(parent.criteria for parent in parents),
-        is_loss=bool(losses),
-        reduced=_common(loss.reduced for loss in losses),
-        divided=_common(loss.divided for loss in losses) if losses else False,
-        scaled_by=next((parent.scaled_by for parent in parents if parent.scaled_by), None),
-        loader=next((parent.loader for parent in parents if parent.loader), None),
-        known=bool(parents) and all(parent.known for parent in parents),
-    )
-    if any(parent.fetched for parent in parents):
+    if losses:
+        made.is_loss, made.reduced = True, _common(loss.reduced for loss in losses)
+        made.divided = _common(loss.divided for loss in losses)
+    if fetched:
         made.fetched = min(each.fetched for each in parents if each.role != "parameter")
-    if any(parent.of_gradients or parent.grad_of is not None for parent in parents):
-        made.of_gradients = True
+    made.of_gradients = of_gradients
     if not m.turns:
         made.of = parents
     if same and parents:
@@ -81,17 +90,11 @@ def derive(
     return made
 
 
-def _needs(tensor: Tensor) -> bool:
-    return tensor.requires_grad
-
-
-def _union(parts: Iterable[frozenset[Any]]) -> frozenset[Any]:
-    return frozenset().union(*parts)
-
-
-def _inputs(parents: tuple[Tensor, ...]) -> frozenset[Tensor]:
-    leaves = frozenset(parent for parent in parents if _needs(parent))
-    return _union(parent.inputs for parent in parents) | leaves
+def _with(found: frozenset[T], more: frozenset[T]) -> frozenset[T]:
+    """Both together; one that has them all is not copied."""
+    if more is found or not more:
+        return found
+    return found | more if found else more
 
 
 def _common(values: Iterable[T]) -> T | None:
