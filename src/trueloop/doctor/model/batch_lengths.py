@@ -6,6 +6,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
+from trueloop.doctor.model.nodes import walk
+
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 _DEEP = 3
 _VIEWS = ("items", "values", "keys")
@@ -31,7 +33,7 @@ def counted_lengths(tree: ast.Module, body: Sequence[ast.AST], name: str) -> lis
 
 def returns_dict(function: ast.AST) -> bool:
     """Every `return` of a function gives a plain dict."""
-    nodes = [*ast.walk(function)]
+    nodes = [*walk(function)]
     values = [each.value for each in nodes if isinstance(each, ast.Return)]
     assigned: dict[str, list[ast.expr]] = {}
     for node in nodes:
@@ -62,7 +64,7 @@ class _Uses:
 
     def _nodes(self) -> Iterator[ast.AST]:
         for statement in self._body:
-            yield from ast.walk(statement)
+            yield from walk(statement)
 
     def lengths(self, name: str, deep: int) -> Iterator[ast.Call]:
         if self._is_gone_through(name):
@@ -146,7 +148,7 @@ class _Uses:
             return
         found = [
             node
-            for node in ast.walk(self._tree)
+            for node in walk(self._tree)
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
             and node.name == _last(call.func)
         ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
+from trueloop.doctor.model.nodes import walk
+
 RANKS = (
     r"rank|master|main_?proc|is_main|primary|zero|leader|chief|coordinator|\bgpu|device|local_"
     r"|proc\w*_(id|index)|node"
@@ -24,14 +26,14 @@ _PER_RANK = re.compile(r"rank|world|replica|num_(proc|gpu)", re.I)
 
 def tests_mode(definition: ast.AST) -> bool:
     """Some condition in a function asks whether the module trains."""
-    for node in ast.walk(definition):
+    for node in walk(definition):
         if isinstance(node, (ast.If, ast.IfExp, ast.While)):
             asked: list[ast.AST] = [node.test]
         elif isinstance(node, ast.BoolOp):
             asked = list(node.values)
         else:
             continue
-        for part in (inner for each in asked for inner in ast.walk(each)):
+        for part in (inner for each in asked for inner in walk(each)):
             word = getattr(part, "attr", "") or getattr(part, "id", "")
             if "train" in word or "eval" in word:
                 return True
@@ -40,7 +42,7 @@ def tests_mode(definition: ast.AST) -> bool:
 
 def cuts_by_rank(tree: ast.AST) -> bool:
     """A file takes a share of its data by the rank: `indices[rank::world_size]`."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Slice) and "rank" in ast.unparse(node).lower():
             return True
         if isinstance(node, ast.Call):

@@ -65,12 +65,10 @@ def check_text(
     `ValueError`, for null bytes) for text that is not Python, `RecursionError` or `MemoryError` for
     what is nested too deeply to be parsed.
     """
-    tree = parse(text)
     cost = len(text) >> 8
     if not _RELEVANT.search(text):
+        parse(text)
         return Report(steps=cost >> 3)
-    if above:
-        ast.increment_lineno(tree, above)
     from trueloop.doctor.rules.loading import rules_for
     from trueloop.doctor.static import stubs
     from trueloop.doctor.static.inputs.columns import in_characters
@@ -81,10 +79,18 @@ def check_text(
 
     stubs.register()
     owner = project or project_at(root_of(path))
+    known = None if above else owner.parsed(path, text)
+    if known is not None:
+        tree, survey = known.tree, known.survey
+    else:
+        tree = parse(text)
+        if above:
+            ast.increment_lineno(tree, above)
+        survey = FileSummary(tree)
     owner.begin()
     name = _dotted(path)
     package = name if os.path.basename(path) == "__init__.py" else name.rpartition(".")[0]
-    module = Module(path, name, tree, FileSummary(tree), package)
+    module = Module(path, name, tree, survey, package)
     reading = FileAnalysis(
         owner,
         module,

@@ -8,6 +8,7 @@ from typing import Any
 from trueloop.doctor.model.arithmetic import is_hashable
 from trueloop.doctor.model.events import AttributeSet, GradRead, Replaced, TensorRetained
 from trueloop.doctor.model.known_values import loop_of
+from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.model.table_events import Sliced
 from trueloop.doctor.model.things import (
     NOWHERE,
@@ -298,7 +299,7 @@ def reads(cls: Class, attribute: str) -> bool:
 def _attributes_read(function: ast.AST) -> frozenset[str]:
     return frozenset(
         node.attr
-        for node in ast.walk(function)
+        for node in walk(function)
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
     )
 

@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.static.interpreter.survey import BACKWARD, last_name
 from trueloop.doctor.static.interpreter.syntax import once
 from trueloop.doctor.static.interpreter.values import Function, Instance, Method, Module, Scope
@@ -85,7 +86,7 @@ def _training_calls(node: ast.If) -> tuple[_TrainingCalls, _TrainingCalls]:
 
 
 def _calls_in(body: list[ast.stmt]) -> _TrainingCalls:
-    nodes = [each for statement in body for each in ast.walk(statement)]
+    nodes = [each for statement in body for each in walk(statement)]
     called = [each.func for each in nodes if isinstance(each, ast.Call)]
     names = {last_name(each) for each in called}
     return _TrainingCalls(
@@ -99,9 +100,7 @@ def _calls_in(body: list[ast.stmt]) -> _TrainingCalls:
 @once
 def _backwards_in(node: ast.AST) -> frozenset[int]:
     return frozenset(
-        id(each)
-        for each in ast.walk(node)
-        if isinstance(each, ast.Attribute) and each.attr in BACKWARD
+        id(each) for each in walk(node) if isinstance(each, ast.Attribute) and each.attr in BACKWARD
     )
 
 

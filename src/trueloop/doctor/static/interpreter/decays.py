@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from trueloop.doctor.model.nodes import walk
+
 _LIMITS = frozenset("max min maximum minimum clip clamp float".split())
 _POWERS = frozenset("pow power".split())
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -69,7 +71,7 @@ def _of_function(
 
 
 def _names(nodes: Iterable[ast.expr]) -> set[str]:
-    return {each.id for node in nodes for each in ast.walk(node) if isinstance(each, ast.Name)}
+    return {each.id for node in nodes for each in walk(node) if isinstance(each, ast.Name)}
 
 
 def _is_rate(target: ast.expr) -> bool:

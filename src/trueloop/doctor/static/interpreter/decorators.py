@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.static.interpreter.calls import call
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.syntax import once
@@ -60,4 +61,4 @@ def _leave_tables_open(m: Interpreter, decorator: Function | Method, node: ast.A
 
 @once
 def _names_read(node: ast.AST) -> frozenset[str]:
-    return frozenset(each.id for each in ast.walk(node) if isinstance(each, ast.Name))
+    return frozenset(each.id for each in walk(node) if isinstance(each, ast.Name))

@@ -17,6 +17,7 @@ from typing import Any
 
 from trueloop.doctor.model.events import Ended, Event
 from trueloop.doctor.model.findings import Finding
+from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.model.things import Thing
 from trueloop.doctor.rules.base import Rule, RuleRunner
 from trueloop.doctor.static.inputs.skipped import Gaps
@@ -218,7 +219,7 @@ def _calls_of_interest(tree: ast.Module) -> list[tuple[int, int]]:
     """Where a file has calls that bear on training, in order."""
     return sorted(
         (node.lineno, node.col_offset)
-        for node in ast.walk(tree)
+        for node in walk(tree)
         if isinstance(node, ast.Call) and last_name(node.func) in INTERESTING
     )
 

@@ -6,6 +6,7 @@ import ast
 from typing import NamedTuple
 
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.syntax import once
 
@@ -69,6 +70,6 @@ def _calls(definition: ast.AST) -> dict[tuple[int, int], ast.Call]:
     """The calls in a function or a file, by line and column."""
     return {
         (node.lineno, node.col_offset + 1): node
-        for node in ast.walk(definition)
+        for node in walk(definition)
         if isinstance(node, ast.Call)
     }

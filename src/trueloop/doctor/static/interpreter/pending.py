@@ -11,6 +11,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.survey import INTERESTING, last_name
 from trueloop.doctor.static.interpreter.syntax import once
@@ -133,7 +134,7 @@ def _names_inside(node: ast.stmt) -> set[str]:
     if isinstance(node, (ast.Import, ast.ImportFrom)):
         return {each.asname or each.name.partition(".")[0] for each in node.names}
     found: set[str] = set()
-    for each in ast.walk(node):
+    for each in walk(node):
         if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load):
             found.add(each.id)
         elif isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -152,5 +153,5 @@ def _can_wait(node: ast.stmt, names_alone: bool) -> bool:
     return value is not None and not any(
         isinstance(each, (ast.Yield, ast.YieldFrom, ast.Await, ast.NamedExpr))
         or (isinstance(each, ast.Call) and last_name(each.func) in INTERESTING)
-        for each in ast.walk(value)
+        for each in walk(value)
     )

@@ -39,6 +39,8 @@ class Project:
     def __init__(self, roots: list[str] | None = None) -> None:
         self.roots = [os.path.abspath(root) for root in roots or []]
         self._modules: dict[tuple[str, str], Module | None] = {}
+        self._latest: dict[str, Module] = {}
+        """The same, by path alone."""
         self._found: dict[tuple[str, str], tuple[str | None, list[str]]] = {}
         self._asked: dict[tuple[str, str], str | None] = {}
         """Since the file began: path of the importing file, and module -> path of the module."""
@@ -61,6 +63,7 @@ class Project:
         self.names.clear()
         if len(self._modules) > MODULES:
             self._modules.clear()
+            self._latest.clear()
             self._leaves.clear()
 
     def leaves(self, body: list[ast.stmt]) -> bool:
@@ -122,6 +125,13 @@ class Project:
             self.not_followed[path] = self._refused[path]
         return self._modules[path, name]
 
+    def parsed(self, path: str, text: str) -> Module | None:
+        """A file as it was parsed for one that imports it, if its text is still the same."""
+        known = self._latest.get(path)
+        if known is None or self._digests.get(path) != digest(text.encode("utf-8", "replace")):
+            return None
+        return known
+
     def _parse(self, path: str, name: str) -> Module | None:
         try:
             data = read_bytes(path, LARGEST)
@@ -133,7 +143,8 @@ class Project:
         is_package = os.path.basename(path) == "__init__.py"
         package = name if is_package else name.rpartition(".")[0]
         shown = os.path.relpath(path) if not path.startswith("..") else path
-        return Module(shown, name, tree, FileSummary(tree), package)
+        found = self._latest[path] = Module(shown, name, tree, FileSummary(tree), package)
+        return found
 
     def later(self, source: str, name: str, near: Module) -> Value:
         """The value that an import binds: a library's name, or a name of a different file of the

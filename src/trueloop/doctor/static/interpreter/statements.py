@@ -9,6 +9,7 @@ from typing import Any
 
 from trueloop.doctor.model.events import NotCalled, TensorRetained
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.model.things import NOWHERE, Checkpoint, Tensor, Thing
 from trueloop.doctor.static.interpreter import conditions, imports
 from trueloop.doctor.static.interpreter.attributes import set_item, unpack, write
@@ -437,7 +438,7 @@ def _while(m: Interpreter, node: ast.While, scope: Scope) -> ControlFlow | None:
 
 
 def _assert(m: Interpreter, node: ast.Assert, scope: Scope) -> ControlFlow | None:
-    if any(isinstance(each, ast.Or) for each in ast.walk(node.test)):
+    if any(isinstance(each, ast.Or) for each in walk(node.test)):
         evaluate(m, node.test, scope)
     else:
         conditions.outcome_of(m, node.test, scope, True)  # the run goes on only if it holds

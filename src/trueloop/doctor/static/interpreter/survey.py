@@ -11,6 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
+from trueloop.doctor.model.nodes import FIELDS, walk
 from trueloop.doctor.static.interpreter.decays import Decay, decay_of
 from trueloop.doctor.static.interpreter.syntax import written
 
@@ -30,6 +31,11 @@ _LEAVES = frozenset(
     | set(ast.boolop.__subclasses__())
 )
 """Nodes with nothing in them to look at."""
+_LOOKED_AT = frozenset(
+    {ast.FunctionDef, ast.AsyncFunctionDef, ast.For, ast.AsyncFor, ast.While, ast.Call, ast.If}
+    | {ast.Assign, ast.AugAssign, ast.Yield, ast.YieldFrom, ast.Attribute, ast.Subscript}
+)
+"""Nodes of which more is noted than what is below them."""
 INTERESTING = frozenset(
     "backward manual_backward zero_grad step eval train no_grad inference_mode load_state_dict"
     " state_dict save load DataLoader manual_seed seed forward dropout dropout1d dropout2d"
@@ -93,6 +99,9 @@ class FileSummary:
         ]
         while waiting:
             node, inside, depth = waiting.pop()
+            if type(node) not in _LOOKED_AT:
+                self._look_below(waiting, node, inside, depth)
+                continue
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 self.functions[node.name].append(node)
                 for contents in inside[-1:]:
@@ -131,16 +140,25 @@ class FileSummary:
                 self.backwards.append(id(node))
             elif isinstance(node, ast.Subscript):
                 self.uses[last_name(node.value)].add("[]")
-            for name in node._fields:
-                value = getattr(node, name, None)
-                if isinstance(value, list):
-                    waiting.extend(
-                        (child, inside, depth)
-                        for child in value
-                        if isinstance(child, ast.AST) and type(child) not in _LEAVES
-                    )
-                elif isinstance(value, ast.AST) and type(value) not in _LEAVES:
-                    waiting.append((value, inside, depth))
+            self._look_below(waiting, node, inside, depth)
+
+    def _look_below(
+        self,
+        waiting: list[tuple[ast.AST, tuple[CodeContents, ...], int]],
+        node: ast.AST,
+        inside: tuple[CodeContents, ...],
+        depth: int,
+    ) -> None:
+        for name in FIELDS[type(node)]:
+            value = getattr(node, name, None)
+            if type(value) is list:
+                waiting += [
+                    (child, inside, depth)
+                    for child in value
+                    if child is not None and type(child) not in _LEAVES
+                ]
+            elif value is not None and type(value) not in _LEAVES:
+                waiting.append((value, inside, depth))
 
     def _look_at_end(self, test: ast.expr, *, ends: bool) -> None:
         while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
@@ -169,7 +187,7 @@ class FileSummary:
         if name in ("add_argument", "add"):
             self._look_at_option(node)
         elif name in _LOGS:
-            parts = (part for arg in node.args for part in ast.walk(arg))
+            parts = (part for arg in node.args for part in walk(arg))
             self.logged.update(id(part) for part in parts if last_name(part) == "grad")
         elif (
             name == "getattr"

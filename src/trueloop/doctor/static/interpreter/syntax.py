@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
+from trueloop.doctor.model.nodes import walk
+
 Node = TypeVar("Node", bound=ast.AST)
 Found = TypeVar("Found")
 
@@ -99,13 +101,13 @@ def shape(node: ast.AST) -> str:
 @once
 def names_bound(node: ast.expr) -> tuple[str, ...]:
     """The names that an assignment to `node` binds."""
-    return tuple(each.id for each in ast.walk(node) if isinstance(each, ast.Name))
+    return tuple(each.id for each in walk(node) if isinstance(each, ast.Name))
 
 
 @once
 def size_of(node: ast.AST) -> int:
     """How many nodes it is made of."""
-    return sum(1 for _ in ast.walk(node))
+    return sum(1 for _ in walk(node))
 
 
 @once
@@ -134,7 +136,7 @@ def returned_sum(loop: ast.AST) -> ast.Return | None:
         return None
     grown: set[str] = set()
     bound: set[str] = set()
-    for node in ast.walk(loop):
+    for node in walk(loop):
         if isinstance(node, (ast.Continue, ast.Yield, ast.YieldFrom)):
             return None
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
@@ -145,7 +147,7 @@ def returned_sum(loop: ast.AST) -> ast.Return | None:
         elif isinstance(node, ast.Assign):
             bound.update(name for target in node.targets for name in names_bound(target))
     grown -= bound
-    names = {node.id for node in ast.walk(last.value) if isinstance(node, ast.Name)}
+    names = {node.id for node in walk(last.value) if isinstance(node, ast.Name)}
     return last if not grown.isdisjoint(names) else None
 
 

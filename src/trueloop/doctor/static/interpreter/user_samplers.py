@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.model.things import Sampler
 from trueloop.doctor.static.interpreter.syntax import once
 from trueloop.doctor.static.interpreter.values import Class
@@ -28,7 +29,7 @@ def distributed_sampler(cls: Class, bases: list[str]) -> Sampler | None:
 
 def _epochs(cls: ast.AST) -> Iterator[ast.Attribute]:
     """Where a class speaks of `self.epoch`."""
-    for node in ast.walk(cls):
+    for node in walk(cls):
         if isinstance(node, ast.Attribute) and node.attr == "epoch":
             yield node
 
@@ -36,7 +37,7 @@ def _epochs(cls: ast.AST) -> Iterator[ast.Attribute]:
 @once
 def _counts_epochs(cls: ast.AST) -> bool:
     """It sets its epoch itself, or overrides `set_epoch`."""
-    functions = (node for node in ast.walk(cls) if isinstance(node, ast.FunctionDef))
+    functions = (node for node in walk(cls) if isinstance(node, ast.FunctionDef))
     return any(node.name == "set_epoch" for node in functions) or any(
         isinstance(node.ctx, ast.Store) for node in _epochs(cls)
     )

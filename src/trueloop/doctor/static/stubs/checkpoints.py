@@ -14,6 +14,7 @@ from trueloop.doctor.model.events import (
     StateDictLoaded,
 )
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.model.submodules import Submodules
 from trueloop.doctor.model.things import NOWHERE, Checkpoint, Model, StateDict, Tensor, Thing
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
@@ -278,7 +279,7 @@ def _speaks_of_prefix(tree: ast.Module) -> bool:
         isinstance(node, ast.Constant)
         and isinstance(node.value, str)
         and node.value.strip("^").startswith(("module.", "_orig_mod.", "model._orig_mod"))
-        for node in ast.walk(tree)
+        for node in walk(tree)
     )
 
 
@@ -288,9 +289,9 @@ def _saves_parts(tree: ast.Module) -> bool:
     trained, for one."""
     top = [each for each in tree.body if not isinstance(each, (ast.FunctionDef, ast.ClassDef))]
     functions: list[list[ast.stmt]] = [
-        [node] for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)
+        [node] for node in walk(tree) if isinstance(node, ast.FunctionDef)
     ]
-    scopes = ([inner for each in body for inner in ast.walk(each)] for body in (*functions, top))
+    scopes = ([inner for each in body for inner in walk(each)] for body in (*functions, top))
     return any(
         any(map(_chooses_entries, inner)) and any(map(_is_saving, inner)) for inner in scopes
     )

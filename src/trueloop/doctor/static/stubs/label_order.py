@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.model.things import Tensor
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.syntax import once, size_of, written
@@ -49,7 +50,7 @@ def _tree(m: Interpreter, path: str) -> ast.Module | None:
 
 def _at(tree: ast.AST, place: Location) -> ast.expr | None:
     """The expression at exactly this place."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if (
             isinstance(node, ast.expr)
             and node.lineno == place.line
@@ -99,10 +100,8 @@ def _joins_labels(parts: ast.expr, tree: ast.Module, depth: int) -> bool:
     if isinstance(parts, (ast.ListComp, ast.GeneratorExp)):
         # A run of one label for each class: `[torch.full((n,), c) for c in range(3)]`.
         element = _unwrapped(parts.elt)
-        bound = {
-            each.id for each in ast.walk(parts.generators[0].target) if isinstance(each, ast.Name)
-        }
-        used = {each.id for each in ast.walk(element) if isinstance(each, ast.Name)}
+        bound = {each.id for each in walk(parts.generators[0].target) if isinstance(each, ast.Name)}
+        used = {each.id for each in walk(element) if isinstance(each, ast.Name)}
         is_filled = isinstance(element, ast.Call) and _last(element.func) in ("full", "full_like")
         return is_filled and bool(bound & used)
     if isinstance(parts, (ast.List, ast.Tuple)) and len(parts.elts) >= 2:
@@ -216,7 +215,7 @@ def _last(node: ast.expr) -> str:
 def _function_around(name: ast.Name, tree: ast.Module) -> ast.AST:
     """The innermost function that a name is used in, or the file."""
     inner: ast.AST = tree
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if (
             isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
             and node.lineno <= name.lineno <= (node.end_lineno or 0)
@@ -276,14 +275,14 @@ def _sorting(node: ast.AST) -> ast.Assign | None:
     if "shuffle" in (text := written(node)) or "perm" in text:
         return None
     sorts: dict[str, ast.Assign] = {}
-    for each in ast.walk(node):
+    for each in walk(node):
         if isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name):
             value = each.value
             if isinstance(value, ast.Call) and _last(value.func) == "argsort":
                 about = written(value).lower()
                 if any(word in about for word in ("label", "target", "class", "(y)", "y.arg")):
                     sorts[each.targets[0].id] = each
-    for each in ast.walk(node):
+    for each in walk(node):
         if isinstance(each, ast.Subscript) and isinstance(each.slice, ast.Name):
             found = sorts.get(each.slice.id)
             if found is not None:

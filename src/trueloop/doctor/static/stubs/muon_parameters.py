@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.known_values import Value
+from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.model.things import Model, Tensor
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall
 from trueloop.doctor.static.interpreter.syntax import written
@@ -46,7 +47,7 @@ def _is_chosen_by_dimensions(call: LibraryCall, given: Sequence, leaf: Tensor) -
     module = call.machine.modules[-1]
     if given.made is None or given.made.path != module.path:
         return False
-    for node in ast.walk(module.tree):
+    for node in walk(module.tree):
         if isinstance(node, (ast.ListComp, ast.GeneratorExp)) and _at(node, given.made):
             return _asks_for_dimensions_alone(node)
     name = _assigned(module.tree, given.made)
@@ -100,7 +101,7 @@ def _is_of_dimensions(test: ast.expr, leaf: str) -> bool:
 
 def _assigned(tree: ast.Module, place: Location) -> str:
     """The name of the list that is made empty at `place`; empty if it has none."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node.value is None:
             continue
         target = node.targets[0] if isinstance(node, ast.Assign) else node.target
@@ -119,12 +120,10 @@ def _is_gathered(tree: ast.Module, name: str, source: Location) -> bool:
     """One loop over a module's parameters appends to the list, only by their dimensions."""
     appends = [
         node
-        for node in ast.walk(tree)
+        for node in walk(tree)
         if isinstance(node, ast.Call) and written(node.func) in (f"{name}.append", f"{name}.extend")
     ]
-    loops = [
-        node for node in ast.walk(tree) if isinstance(node, ast.For) and _at(node.iter, source)
-    ]
+    loops = [node for node in walk(tree) if isinstance(node, ast.For) and _at(node.iter, source)]
     if len(appends) != 1 or len(loops) != 1:
         return False
     leaf = _leaf_of(loops[0].target, loops[0].iter)

@@ -7,6 +7,7 @@ import re
 
 from trueloop.doctor.model.events import FileDownloaded
 from trueloop.doctor.model.file_paths import FilePath, name_of
+from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls
 from trueloop.doctor.static.interpreter.survey import last_name
@@ -104,10 +105,10 @@ def _name(value: Value, depth: int = _DEPTH) -> str:
 def _saved_names(tree: ast.Module) -> frozenset[str]:
     """The names of files that are written out in calls of `torch.save`."""
     found: set[str] = set()
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Call) and last_name(node.func) == "save":
             for argument in [*node.args[1:], *(each.value for each in node.keywords)]:
-                for part in ast.walk(argument):
+                for part in walk(argument):
                     if isinstance(part, ast.Constant) and isinstance(part.value, str):
                         found.add(name_of(part.value))
     return frozenset(found - {""})

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from trueloop.doctor.model.events import HookSet, Made, Used
+from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.model.things import Model, Thing
 from trueloop.doctor.model.vocabulary import ASKS_FOR_RANK, DIFFERS_BY_RANK, cuts_by_rank
 from trueloop.doctor.static.interpreter.attributes import set_environment
@@ -151,7 +152,7 @@ def _rank_tests(definition: ast.AST) -> list[ast.If]:
     """The `if`s of a function or a module that ask which process this is."""
     return [
         node
-        for node in ast.walk(definition)
+        for node in walk(definition)
         if isinstance(node, ast.If) and ASKS_FOR_RANK.search(written(node.test))
     ]
 

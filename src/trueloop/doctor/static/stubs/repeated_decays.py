@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from trueloop.doctor.model.known_values import loop_of
+from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.model.value_events import DecayedAgain
 from trueloop.doctor.static.interpreter.decays import Decay
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
@@ -25,7 +26,7 @@ def notice(m: Interpreter, node: ast.Assign | ast.AugAssign, decay: Decay, scope
         if since is None or since >= m.turn_starts[-1]:
             return
     for count in decay.of:
-        for part in ast.walk(count):
+        for part in walk(count):
             if isinstance(part, (ast.Name, ast.Attribute)) and loop_of(m.evaluate(part, scope)):
                 m.emit(DecayedAgain, node, variable=decay.variable, count=written(part))
                 return
@@ -56,7 +57,7 @@ def _is_set_elsewhere(m: Interpreter, node: ast.stmt, target: ast.expr) -> bool:
     text = written(target)
     return any(
         each is not node and written(other) == text
-        for each in ast.walk(m.calls[-1][1] if m.calls else m.modules[-1].tree)
+        for each in walk(m.calls[-1][1] if m.calls else m.modules[-1].tree)
         if isinstance(each, ast.Assign)
         for other in each.targets
     )
