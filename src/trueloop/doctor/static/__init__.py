@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from trueloop.doctor.model.events import Event
     from trueloop.doctor.rules.base import Rule
     from trueloop.doctor.static.interpreter.project import Project
+    from trueloop.doctor.static.interpreter.values import Module
 
 _RELEVANT = re.compile(
     r"\btorch|lightning|accelerate|\bfabric\b|backward\(|zero_grad|optimizer|DataLoader"
@@ -74,23 +75,11 @@ def check_text(
     from trueloop.doctor.static.inputs.columns import in_characters
     from trueloop.doctor.static.interpreter.file_analysis import FileAnalysis, read_module
     from trueloop.doctor.static.interpreter.project import project_at
-    from trueloop.doctor.static.interpreter.survey import FileSummary
-    from trueloop.doctor.static.interpreter.values import Module
 
     stubs.register()
     owner = project or project_at(root_of(path))
-    known = None if above else owner.parsed(path, text)
-    if known is not None:
-        tree, survey = known.tree, known.survey
-    else:
-        tree = parse(text)
-        if above:
-            ast.increment_lineno(tree, above)
-        survey = FileSummary(tree)
+    module = _module(text, path, above, owner)
     owner.begin()
-    name = _dotted(path)
-    package = name if os.path.basename(path) == "__init__.py" else name.rpartition(".")[0]
-    module = Module(path, name, tree, survey, package)
     reading = FileAnalysis(
         owner,
         module,
@@ -109,6 +98,21 @@ def check_text(
         reading.gaps,
         steps - reading.left,
     )
+
+
+def _module(text: str, path: str, above: int, owner: Project) -> Module:
+    """A text, parsed: once, where a file read before imports it."""
+    from trueloop.doctor.static.interpreter.survey import FileSummary
+    from trueloop.doctor.static.interpreter.values import Module
+
+    known = None if above else owner.parsed(path, text)
+    tree = known.tree if known is not None else parse(text)
+    if above:
+        ast.increment_lineno(tree, above)
+    name = _dotted(path)
+    package = name if os.path.basename(path) == "__init__.py" else name.rpartition(".")[0]
+    survey = known.survey if known is not None else FileSummary(tree)
+    return Module(path, name, tree, survey, package)
 
 
 MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")

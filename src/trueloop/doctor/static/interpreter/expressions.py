@@ -349,11 +349,6 @@ def _put(table: DictValue, key: Value, value: Value | None) -> None:
 def _subscript(m: Interpreter, node: ast.Subscript, scope: Scope) -> Value:
     value = evaluate(m, node.value, scope)
     index = evaluate(m, node.slice, scope)
-    return item(m, value, index, node)
-
-
-def item(m: Interpreter, value: Value, index: Value, node: ast.AST) -> Value:
-    """`value[index]`."""
     return item_of(m, value, index, node)
 
 
@@ -444,7 +439,6 @@ def _text(m: Interpreter, node: ast.JoinedStr, scope: Scope) -> Value:
 
 
 def _walrus(m: Interpreter, node: ast.NamedExpr, scope: Scope) -> Value:
-
     value = evaluate(m, node.value, scope)
     m.assign(node.target, value, scope)
     return value

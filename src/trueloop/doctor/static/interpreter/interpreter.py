@@ -23,6 +23,7 @@ from trueloop.doctor.static.interpreter.call_history import CallHistory
 from trueloop.doctor.static.interpreter.process_environment import ProcessEnvironment
 from trueloop.doctor.static.interpreter.project import Project
 from trueloop.doctor.static.interpreter.step_budget import Counting
+from trueloop.doctor.static.interpreter.syntax import place_of
 from trueloop.doctor.static.interpreter.values import (
     KEEPS_GRAPH,
     KEY,
@@ -158,23 +159,8 @@ class Interpreter(Counting, ABC):
     # ------------------------------------------------------------------ where, and what happens
 
     def place(self, node: ast.AST) -> Location:
-        path = self.modules[-1].path
         function = self.functions[-1] if self.functions else ""
-        kept: Location | None = getattr(node, "_place", None)
-        if kept is not None and kept.function == function and kept.path == path:
-            return kept
-        line = getattr(node, "lineno", 1)
-        column = getattr(node, "col_offset", 0)
-        found = Location(
-            path,
-            line,
-            column + 1,
-            getattr(node, "end_lineno", None) or line,
-            (getattr(node, "end_col_offset", None) or column) + 1,
-            function,
-        )
-        node._place = found  # type: ignore[attr-defined]
-        return found
+        return place_of(node, self.modules[-1].path, function)
 
     def emit(self, kind: type[Event], node: ast.AST | Location, **fields: Any) -> None:
         """Tell the rules."""

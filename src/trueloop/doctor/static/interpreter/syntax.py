@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.nodes import walk
 
 Node = TypeVar("Node", bound=ast.AST)
@@ -84,6 +85,25 @@ def once(function: Callable[[Node], Found]) -> Callable[[Node], Found]:
         return found
 
     return remembered
+
+
+def place_of(node: ast.AST, path: str, function: str) -> Location:
+    """Where a node of a file is, inside which function."""
+    kept: Location | None = getattr(node, "_place", None)
+    if kept is not None and kept.function == function and kept.path == path:
+        return kept
+    line = getattr(node, "lineno", 1)
+    column = getattr(node, "col_offset", 0)
+    found = Location(
+        path,
+        line,
+        column + 1,
+        getattr(node, "end_lineno", None) or line,
+        (getattr(node, "end_col_offset", None) or column) + 1,
+        function,
+    )
+    node._place = found  # type: ignore[attr-defined]
+    return found
 
 
 @once
