@@ -40,7 +40,7 @@ class Project:
         self.roots = [os.path.abspath(root) for root in roots or []]
         self._modules: dict[tuple[str, str], Module | None] = {}
         self._latest: dict[str, Module] = {}
-        """The same, by path alone."""
+        """Modules by their path: the last that was parsed there."""
         self._found: dict[tuple[str, str], tuple[str | None, list[str]]] = {}
         self._asked: dict[tuple[str, str], str | None] = {}
         """Since the file began: path of the importing file, and module -> path of the module."""
