@@ -418,3 +418,41 @@ def test_a_decorator_that_cannot_be_read_may_turn_recording_off(
     tail = "def main():\n    for epoch in range(10):\n        train()\n        validate()\nmain()\n"
     first = "import functools\nfrom somewhere import evaluating, utils"
     assert codes(tail, train="model.train()", grad=f"{first}\n{decorator}") == expected
+
+
+OPTIONAL_DROPOUT = """
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+class MLP(nn.Module):
+    def __init__(self, dropout=False):
+        super().__init__()
+        self.first, self.second = nn.Linear(4, 8), nn.Linear(8, 3)
+        self.dropout_layer = nn.Dropout(0.1)
+        self.dropout = dropout
+    def forward(self, x):
+        x = self.first(x).relu()
+        if self.dropout:
+            x = self.dropout_layer(x)
+        return self.second(x)
+
+model = MLP({option})
+optimizer = torch.optim.Adam(model.parameters())
+for epoch in range(3):
+    for x, y in torch.load("train.pt"):
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    with torch.no_grad():
+        total = 0.0
+        for x, y in torch.load("val.pt"):
+            total += F.cross_entropy(model(x), y).item() * len(y)
+    print(total)
+"""
+
+
+@pytest.mark.parametrize(("option", "codes"), [("", []), ("dropout=True", ["TL202"])])
+def test_a_dropout_layer_that_is_never_called_does_not_count(option: str, codes: list[str]) -> None:
+    report = check_text(OPTIONAL_DROPOUT.replace("{option}", option), "train.py", strict=True)
+    assert [found.code for found in report.findings] == codes

@@ -51,10 +51,10 @@ outputs. The loader, loop or function has a validation name, or the loop compute
 model cannot be read, the program must call `train()` or `eval()` on it somewhere; `eval()`, if it
 is a class of an installed package, which may have neither. Not reported: a module that gets its
 mode as an argument (`training=False`, and `training=True` where it is trained), an explicit
-`train()` for the pass (Monte-Carlo dropout, batch-norm statistics), several forward passes
-of one batch, and passes that compute nothing. An explicit `train()` is reported if it overrides an
-`eval()` just before it, or comes after the forward pass, so that the rest of the pass runs in train
-mode.
+`train()` for the pass (Monte-Carlo dropout, batch-norm statistics), several forward passes of one
+batch, dropout layers that an option keeps from being called, and passes that compute nothing. An
+explicit `train()` is reported if it overrides an `eval()` just before it, or comes after the
+forward pass, so that the rest of the pass runs in train mode.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ from trueloop.doctor.model.events import (
     OptimizerStep,
 )
 from trueloop.doctor.model.findings import Insert, Remedy
-from trueloop.doctor.model.things import Loop, Model, Turn
+from trueloop.doctor.model.things import MODE_DEPENDENT_LAYERS, Loop, Model, Turn
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.passes import (
     Forwards,
@@ -218,6 +218,8 @@ class ValidatesInTrainMode(Rule):
         if not by_hand and not any(may_train(step.optimizer, forward.model) for step in self.steps):
             return False
         dependent = switches(forward.model)
+        if dependent and self._never_drops(forward.model):
+            return False
         if dependent is None:
             # A library's class may have neither: that the program has use for eval mode says more.
             wanted = (False,) if is_of_library(forward.model) else (False, True, None)
@@ -226,6 +228,31 @@ class ValidatesInTrainMode(Rule):
                 for each in self.switched
             )
         return dependent
+
+    def _never_drops(self, model: Model) -> bool:
+        """All that depends on the mode are dropout layers that its methods have and never call: an
+        option is off (in source)."""
+        layers = [
+            (member, child)
+            for member in model.family()
+            for child in member.children.values()
+            if child.kind.rpartition(".")[2] in MODE_DEPENDENT_LAYERS
+        ]
+        passes = [
+            each
+            for each in self.forwards.by_serial.values()
+            if each.model.shares_parameters(model) and each.training is True
+        ]
+        called = {layer for each in passes for layer in each.switched_on}
+        return (
+            bool(layers and passes)
+            and all(turn.loop.simulated for each in passes for turn in each.turns)
+            and not any(member.asks_mode or not member.complete for member in model.family())
+            and all(
+                holder.cls is not None and layer.kind == "torch.nn.Dropout" and layer not in called
+                for holder, layer in layers
+            )
+        )
 
     def _report(self, forward: ModelForward) -> None:
         name = called(forward)
