@@ -262,3 +262,40 @@ def test_the_layer_of_a_dict_that_an_option_names(
 ) -> None:
     text = ONE_OF_SEVERAL.format(chosen=chosen, used=used)
     assert [each.code for each in check_text(text, "<text>", strict=True).findings] == expected
+
+
+CONTEXTS = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+def train(model, data, updates):
+    optimizer = torch.optim.Adam(model.parameters())
+    left = 1
+    for update in range(updates):
+        left -= 1
+        if left == 0:
+            batches = iter(DataLoader(data, batch_size=8, shuffle=True))
+            left = len(batches)
+        x, y = next(batches)
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+
+model = nn.Linear(4, 2)
+{tasks}
+for context in range(3):
+    train(model, {data}, updates=50)
+"""
+
+
+@pytest.mark.parametrize(
+    ("tasks", "data"),
+    [
+        ("tasks = [torch.load(f'{i}.pt') for i in range(3)]", "tasks[context]"),
+        ("from data import make_task", "make_task(context)"),
+    ],
+)
+def test_each_context_begins_with_a_new_optimizer(tasks: str, data: str) -> None:
+    text = CONTEXTS.format(tasks=tasks, data=data)
+    assert check_text(text, "<text>", strict=True).findings == []

@@ -196,6 +196,10 @@ def _steps_in(build: Build) -> tuple[object, ...] | None:
         return () if not inner else None
     if build.turn.loop.kind == "epochs" and len(inner) == 1 and inner[0].loop.kind == "batches":
         loop = inner[0].loop
+        if loop.counted and build.event.place.function != build.turn.loop.place.function:
+            return (
+                None  # a function that draws its batches by itself, maybe of a new task each time
+            )
         return (loop.place[:3], loop.loader)
     return None
 
