@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import gc
 import os
 import re
 from pathlib import Path
@@ -78,3 +80,24 @@ def test_what_was_not_read_is_kept_with_what_was_found() -> None:
     assert first[0].unread[1:3] == (2, "")
     assert "a run was stopped after 40,000 steps, in line 2" in first[0].unread.message
     assert examine_all([path], cache=cache) == first
+
+
+def test_no_clock_decides_what_is_read() -> None:
+    """Findings are the same on a busy machine."""
+    import trueloop.doctor as doctor
+
+    folder = Path(doctor.__file__).parent
+    for path in (*folder.glob("static/**/*.py"), *folder.glob("rules/**/*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            clocks = {"time", "datetime", "timeit", "resource", "threading", "sched"}
+            assert clocks.isdisjoint(names), path
+
+
+def test_garbage_is_collected_between_files_and_python_does_as_before_afterwards() -> None:
+    assert gc.isenabled()
+    examine_all([write("a.py", "TL101()\n"), write("b.py", "TL101()\n")], jobs=1)
+    assert gc.isenabled()
+    assert not gc.get_freeze_count()
