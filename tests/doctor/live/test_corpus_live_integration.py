@@ -52,17 +52,13 @@ UNSEEN = frozenset(
         "TL501-bad_clamped_by_hand",
         "TL501-bad_clipped_by_hand",
         "TL501-bad_total_norm_by_hand",
-        "TL505-bad_inner_loop",
-        "TL505-bad_next_batch_prefetched",
-        "TL505-bad_trainer_micro_steps",
         "TL704-bad_own_batch_sampler",  # a class of the user's: what its order depends on
         "TL704-bad_own_sampler_of_a_function",
         "TL712-bad_manual_updates",
         "TL805-bad_detached_dictionary",  # a tensor of its own over the same memory
     }
 )
-"""Done by hand: the objects do not tell a limit from an average, nor what the parameters are. Live,
-the micro-batches of an inner loop are not told from several losses of one batch."""
+"""Done by hand: the objects do not tell a limit from an average, nor what the parameters are."""
 
 
 @pytest.fixture(scope="module")

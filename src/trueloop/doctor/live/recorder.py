@@ -74,9 +74,12 @@ class Recorder:
         kind: type[Event],
         frame: FrameType,
         late: Callable[[Location, int], dict[str, Any]] | None = None,
+        *,
+        always: bool = False,
         **fields: Any,
     ) -> Event | None:
-        """An event, at the place where the program is; None where no code of it runs.
+        """An event, at the place where the program is; None where no code of it runs, and between
+        samples, unless it is one that is emitted `always`.
 
         `late(place, serial)` gives fields that go by where and when it is.
         """
@@ -88,7 +91,7 @@ class Recorder:
         if kind.__name__ in _WORKS:
             track.turns.works()
         self.follow(track, moves, here, frame)
-        if not self.hub.sampling:
+        if not (self.hub.sampling or always):
             return None
         return self.send(track, kind, here, fields, late)
 

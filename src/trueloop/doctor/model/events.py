@@ -134,7 +134,7 @@ class ModelForward(Event):
     functional: bool = False  # through `torch.func.functional_call`
     grad_known: bool = True  # not in a context that cannot be read and has the model (in source)
     flags: frozenset[tuple[str, bool]] = frozenset()  # arguments by name, `True` or `False`
-    fetched: int = 0  # the turn in which its inputs were fetched; 0: not seen (in source)
+    fetched: int = 0  # the turn in which its inputs were fetched; 0: not seen
     switched_on: tuple[Model, ...] = ()
     """The batch norm and dropout layers that were called in it, in train mode (in source)."""
 

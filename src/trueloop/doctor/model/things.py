@@ -439,7 +439,7 @@ class Loop:
     endless: bool = False
     """`while True`, or over `itertools.count()`."""
     counted: bool = False
-    """It goes through a `range`: its values are plain counts (in source)."""
+    """It goes through a `range`: its values are plain counts."""
     over: str = ""
     """The expression that the loop iterates over, as it is written."""
     lines: int = 0

@@ -71,6 +71,7 @@ def _note(loop: Loop, iterable: ast.expr, names: FrameNames) -> None:
     while isinstance(iterable, ast.Call) and _name(iterable) in _WRAPPERS and iterable.args:
         iterable = iterable.args[0]
     if isinstance(iterable, ast.Call) and _name(iterable) in _RANGES:
+        loop.counted = True
         given = [value_of(each, names.named) for each in iterable.args]
         if given and all(type(each) is int for each in given) and given[2:] != [0]:
             loop.turns = len(range(*given)) if len(given) <= 3 else None

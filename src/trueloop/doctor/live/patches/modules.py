@@ -12,7 +12,7 @@ from torch import nn
 from torch.compiler import is_compiling
 from torch.nn.modules import module as registration
 
-from trueloop.doctor.live.frames import source_map
+from trueloop.doctor.live.frames import new_batches, source_map
 from trueloop.doctor.live.objects import autograd_graph, inspection
 from trueloop.doctor.live.objects.registry import ObjectRegistry
 from trueloop.doctor.model.events import ModelForward, ModeSet, ZeroGrad
@@ -141,12 +141,14 @@ def _forward(
     def late(place: Location, serial: int) -> dict[str, Any]:
         spelled, callee = source_map.callee_of(place)
         model.name = model.name or spelled
+        turns = recorder.track().turns.now()
         made = [_output(each, model, trained, inputs, serial, things) for each in outputs]
         return {
             "spelled": spelled,
             "callee": callee,
             "result_used": source_map.result_used(place),
             "output": made[0] if made else None,
+            "fetched": turns[-1].index + 1 if turns and new_batches.draws_batch(place) else 0,
         }
 
     named = {**{str(i): each for i, each in enumerate(given[0])}, **given[1]}

@@ -90,14 +90,19 @@ def _taken(recorder: Recorder, call: FinishedCall) -> None:
     module, *more = call.args
     if more or call.kwargs.get("destination") is not None:
         return  # it was asked by its parent
-    if not _wake(recorder, "state", call.frame):
+    awake = _wake(recorder, "state", call.frame)
+    if recorder.track().quiet:
         return
+    made = recorder.place(call.frame)
+    conditional = source_map.is_conditional(made)
+    if not awake and not conditional:
+        return  # the same as before; the best so far is taken ever more rarely
     owner = recorder.things.model(module)
-    taken = recorder.states.taken(call.result, owner, recorder.place(call.frame))
-    taken.conditional = source_map.is_conditional(taken.made)
+    taken = recorder.states.taken(call.result, owner, made)
+    taken.conditional = conditional
     if owner.wrapper:
         _describe(taken, owner, taken.made)
-    recorder.emit(StateDictCreated, call.frame, state=taken)
+    recorder.emit(StateDictCreated, call.frame, always=True, state=taken)
 
 
 def _describe(state: StateDict, owner: Model, place: Location) -> None:

@@ -1,0 +1,137 @@
+"""Whether each turn of an inner loop draws its own batch, as its source says."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from trueloop.doctor.live.frames.source_map import SourceFile, source_of
+from trueloop.doctor.model.findings import Location
+
+_LIBRARIES = frozenset("torch F nn np numpy random math copy jnp".split())
+"""What their functions give may be noise on the one batch of the update."""
+
+
+@lru_cache(maxsize=8192)
+def draws_batch(place: Location) -> bool:
+    """All data in the arguments of the call at a place was drawn in the same turn of the innermost
+    loop around it (`x, y = get_batch()`, `next(stream)`), from nothing that the turn of the loop
+    around that one has drawn."""
+    source = source_of(place.path)
+    call = source.call_at(place) if place.end_line else None
+    loops = source.loops_around(place.line)
+    if call is None or not loops or not isinstance(loops[-1], ast.For):
+        return False
+    inner = loops[-1]
+    own = set(_bound(inner.target))
+    outside = set(_bound_around(source, inner, loops[-2] if len(loops) > 1 else None))
+    inside = list(_assignments(inner.body))
+    drawn = _drawn(inside, outside | own)
+    given = {
+        name
+        for part in (*call.args, *(keyword.value for keyword in call.keywords))
+        for name in _names(part)
+    }
+    bound = {name for targets, _ in inside for name in targets}
+    return bool(given & drawn) and not given & ((bound | outside | own) - drawn)
+
+
+def _drawn(assignments: list[tuple[list[str], ast.expr]], others: set[str]) -> set[str]:
+    """The names that are bound only to new batches, and to what is made of them alone."""
+    drawn: set[str] = set()
+    for _ in range(len(assignments) + 1):
+        before = set(drawn)
+        for targets, value in assignments:
+            if _is_fetch(value, others, drawn) or _is_made_of(value, others, drawn):
+                drawn.update(targets)
+        if drawn == before:
+            break
+    for targets, value in assignments:
+        if not (_is_fetch(value, others, drawn) or _is_made_of(value, others, drawn)):
+            drawn.difference_update(targets)
+    return drawn
+
+
+def _is_fetch(value: ast.expr, others: set[str], drawn: set[str]) -> bool:
+    if not isinstance(value, ast.Call):
+        return False
+    root: ast.expr = value.func
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    if not isinstance(root, ast.Name):
+        return False
+    if value.func is root and root.id == "next":
+        return True
+    given = {name for part in ast.iter_child_nodes(value) for name in _names(part)}
+    if isinstance(value.func, ast.Name):
+        given.discard(root.id)
+    return root.id not in _LIBRARIES and not given & (others - drawn)
+
+
+def _is_made_of(value: ast.expr, others: set[str], drawn: set[str]) -> bool:
+    names = set(_names(value))
+    return bool(names & drawn) and not names & (others - drawn)
+
+
+def _bound_around(
+    source: SourceFile, inner: ast.For, outer: ast.For | ast.AsyncFor | ast.While | None
+) -> Iterator[str]:
+    """The names that are bound in a turn of the loop around the inner one; without such a loop, in
+    the function, by its arguments too."""
+    if outer is not None:
+        body: list[ast.stmt] = outer.body
+        if not isinstance(outer, ast.While):
+            yield from _bound(outer.target)
+    else:
+        function = _function_around(source, inner)
+        if function is None:
+            return
+        body = function.body
+        arguments = function.args
+        for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+            if each.arg != "self":
+                yield each.arg
+    for targets, _ in _assignments(body, without=inner):
+        yield from targets
+
+
+def _function_around(source: SourceFile, inner: ast.For) -> ast.FunctionDef | None:
+    found = None
+    for node in ast.walk(source.tree) if source.tree is not None else ():
+        if isinstance(node, ast.FunctionDef) and any(each is inner for each in ast.walk(node)):
+            found = node
+    return found
+
+
+def _assignments(
+    body: Iterable[ast.stmt], without: ast.stmt | None = None
+) -> Iterator[tuple[list[str], ast.expr]]:
+    """Each assignment of a block, nested ones too: the names, and the value."""
+    waiting: list[ast.AST] = list(body)
+    while waiting:
+        node = waiting.pop(0)
+        if node is without or isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Lambda)):
+            continue
+        if isinstance(node, ast.Assign):
+            yield [name for target in node.targets for name in _bound(target)], node.value
+        elif isinstance(node, (ast.AugAssign, ast.AnnAssign)) and node.value is not None:
+            yield list(_bound(node.target)), node.value
+        elif isinstance(node, ast.For):
+            yield list(_bound(node.target)), node.iter
+        waiting.extend(ast.iter_child_nodes(node))
+
+
+def _bound(target: ast.expr) -> Iterator[str]:
+    for node in ast.walk(target):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    """The names that an expression reads, without those that its comprehensions bind."""
+    own = {name for each in ast.walk(node) if isinstance(each, ast.comprehension)
+           for name in _bound(each.target)}  # fmt: skip
+    for each in ast.walk(node):
+        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load) and each.id not in own:
+            yield each.id
