@@ -52,8 +52,6 @@ UNSEEN = frozenset(
         "TL501-bad_clamped_by_hand",
         "TL501-bad_clipped_by_hand",
         "TL501-bad_total_norm_by_hand",
-        "TL704-bad_own_batch_sampler",  # a class of the user's: what its order depends on
-        "TL704-bad_own_sampler_of_a_function",
         "TL712-bad_manual_updates",
         "TL805-bad_detached_dictionary",  # a tensor of its own over the same memory
     }

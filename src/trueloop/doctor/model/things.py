@@ -254,7 +254,9 @@ class Sampler(Thing):
     shuffle: bool | None = None
     """It draws the order at random."""
     epoch_set: bool = False
-    """`set_epoch` was called (live)."""
+    """Its epoch was set by hand; live, also by `set_epoch`."""
+    epoch: int | None = None
+    """When it was gone through last (live)."""
 
 
 @dataclass(eq=False, kw_only=True)

@@ -229,3 +229,16 @@ def _is_reading(instruction: dis.Instruction, function: FunctionType) -> bool:
     if name == "LOAD_METHOD" or (name == "LOAD_ATTR" and instruction.argrepr.endswith("NULL|self")):
         return instruction.argval in _METHODS
     return name in _READS or name.startswith(_BEGINNINGS)
+
+
+def orders_by_epoch(kind: Any) -> bool:
+    """A class of the user's derived from `DistributedSampler`, which reads its epoch when it is
+    gone through, and leaves setting it to others."""
+    base = data.DistributedSampler
+    if not issubclass(kind, base) or kind is base or kind.set_epoch is not base.set_epoch:
+        return False
+    code = getattr(kind.__iter__, "__code__", None)
+    if code is None or {"epoch", "__iter__"}.isdisjoint(code.co_names):
+        return False
+    steps = dis.get_instructions(code)
+    return not any(each.opname == "STORE_ATTR" and each.argval == "epoch" for each in steps)

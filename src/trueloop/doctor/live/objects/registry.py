@@ -336,7 +336,10 @@ class ObjectRegistry:
             shuffle = inspection.held(
                 sampler, "shuffle", True if shuffles else False if plain else None
             )
-            return Sampler(kind=f"{_package(kind)}.{kind.__qualname__}", shuffle=shuffle)
+            name = f"{_package(kind)}.{kind.__qualname__}"
+            if inspection.orders_by_epoch(kind):
+                name = "torch.utils.data.DistributedSampler"
+            return Sampler(kind=name, shuffle=shuffle)
 
         try:
             return self.thing(sampler, make)
@@ -345,7 +348,9 @@ class ObjectRegistry:
 
     def loader(self, loader: DataLoader[Any], made: Location = NOWHERE) -> Loader:
         def make() -> Loader:
-            found = inspection.held(loader, "sampler")
+            found, batches = (inspection.held(loader, f"{each}sampler") for each in ("", "batch_"))
+            if inspection.orders_by_epoch(type(batches)):
+                found = batches
             sampler = None if found is None else self.sampler(found)
             return Loader(
                 known=True,

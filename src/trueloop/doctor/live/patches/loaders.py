@@ -16,7 +16,7 @@ from trueloop.doctor.live.frames import source_map, user_frames
 from trueloop.doctor.live.objects import autograd_graph, inspection
 from trueloop.doctor.live.probes import worker_draws
 from trueloop.doctor.model.events import BatchFetched, Made, Used
-from trueloop.doctor.model.things import Loader, Tensor
+from trueloop.doctor.model.things import Loader, Sampler, Tensor
 
 if TYPE_CHECKING:
     from torch.utils.data.dataloader import _BaseDataLoaderIter
@@ -61,6 +61,8 @@ def _iter(
         def say() -> None:
             hub.sample(why=("iter", frame.f_code, frame.f_lasti))
             thing = recorder.things.loader(self)
+            if isinstance(thing.sampler, Sampler):
+                _note_epoch(self, thing.sampler)
             recorder.things.objects.put(iterator, thing)
             recorder.things.loaders.put(iterator, weakref.ref(self))
             hub.loader_begins(self, thing, iterator, begin, end)
@@ -69,6 +71,15 @@ def _iter(
         return iterator
 
     return __iter__
+
+
+def _note_epoch(loader: DataLoader[Any], thing: Sampler) -> None:
+    """The epoch of a sampler may be set by hand, too."""
+    for each in (inspection.held(loader, "sampler"), inspection.held(loader, "batch_sampler")):
+        if inspection.is_a(each, DistributedSampler):
+            epoch = inspection.held(each, "epoch")
+            thing.epoch_set |= thing.epoch not in (None, epoch)
+            thing.epoch = epoch
 
 
 def _part(recorder: Recorder, call: FinishedCall) -> None:

@@ -225,6 +225,8 @@ def write(m: Interpreter, owner: Any, name: str, value: Any, node: ast.AST) -> N
         _write_to_model(m, owner, name, value, node)
     elif isinstance(owner, (Thing, Instance, OpaqueObject, Unknown)):
         owner.attributes[name] = value
+        if isinstance(owner, Sampler) and name == "epoch":
+            owner.epoch_set |= not m.functions[-1].endswith("__init__")
     elif isinstance(owner, Class):
         owner.namespace[name] = value
     elif isinstance(owner, Namespace):
