@@ -10,7 +10,7 @@ from trueloop.doctor.live.frames.source_map import SourceFile, source_of
 from trueloop.doctor.model.findings import Location
 
 _LIBRARIES = frozenset("torch F nn np numpy random math copy jnp".split())
-"""What their functions give may be noise on the one batch of the update."""
+"""Libraries whose functions may give noise on the one batch of the update."""
 
 
 @lru_cache(maxsize=8192)
@@ -38,7 +38,7 @@ def draws_batch(place: Location) -> bool:
 
 
 def _drawn(assignments: list[tuple[list[str], ast.expr]], others: set[str]) -> set[str]:
-    """The names that are bound only to new batches, and to what is made of them alone."""
+    """The names that are bound only to new batches, and to what is made only of them."""
     drawn: set[str] = set()
     for _ in range(len(assignments) + 1):
         before = set(drawn)

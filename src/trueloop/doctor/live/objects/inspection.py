@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import builtins
 import dis
+import inspect
 from collections.abc import Iterator
 from itertools import islice
 from types import FunctionType, MemberDescriptorType
@@ -231,13 +232,15 @@ def _is_reading(instruction: dis.Instruction, function: FunctionType) -> bool:
     return name in _READS or name.startswith(_BEGINNINGS)
 
 
-def orders_by_epoch(kind: Any) -> bool:
+def orders_by_epoch(kind: type) -> bool:
     """A class of the user's derived from `DistributedSampler`, which reads its epoch when it is
     gone through, and leaves setting it to others."""
     base = data.DistributedSampler
-    if not issubclass(kind, base) or kind is base or kind.set_epoch is not base.set_epoch:
+    if not issubclass(kind, base) or kind is base:
         return False
-    code = getattr(kind.__iter__, "__code__", None)
+    if inspect.getattr_static(kind, "set_epoch") is not vars(base)["set_epoch"]:
+        return False
+    code = getattr(inspect.getattr_static(kind, "__iter__"), "__code__", None)
     if code is None or {"epoch", "__iter__"}.isdisjoint(code.co_names):
         return False
     steps = dis.get_instructions(code)
