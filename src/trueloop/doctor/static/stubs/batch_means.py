@@ -58,7 +58,20 @@ def _is_size(m: Interpreter, value: Unknown | Constant, loader: Loader) -> bool:
     if isinstance(value, Constant):
         size = loader.dataset.size if loader.dataset is not None else None
         return isinstance(size, int) and value.value == size and size != loader.length
-    return value.key == f"len({m.key(dataset)})"
+    return value.key == f"len({m.key(dataset)})" or _adds_lengths(m, value, loader)
+
+
+def _adds_lengths(m: Interpreter, value: Value, loader: Loader, depth: int = _DEPTH) -> bool:
+    """The lengths of a loader's batches, added up: `count += len(targets)`."""
+    if isinstance(value, Constant):
+        return value.value == 0
+    if not isinstance(value, Unknown) or not depth:
+        return False
+    if len(value.of) == 2 and _is_sum(m, value):
+        return all(_adds_lengths(m, each, loader, depth - 1) for each in value.of)
+    part = value.of[0] if len(value.of) == 1 else None
+    is_batch = isinstance(part, Tensor) and part.loader is loader
+    return is_batch and value.key.startswith("len(")
 
 
 def _counted(m: Interpreter, value: object, loaders: list[Loader]) -> bool:

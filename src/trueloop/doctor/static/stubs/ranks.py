@@ -131,14 +131,57 @@ def asks_for_rank(call: LibraryCall) -> bool:
 def _asks_above(m: Interpreter, definition: ast.AST, line: int) -> bool:
     if _is_decorated_for_rank(definition):
         return True
-    tests = _rank_tests(definition)
+    names = frozenset[str]().union(*(_rank_flags(each.tree) for each in {*m.modules}))
+    tests = [node for node in _tests(definition) if _asks(node.test, names)]
     m.spend(len(tests) >> 3, definition)
     for node in tests:
         if node.lineno <= line:
             around = line <= (node.end_lineno or 0)
             if around or (not isinstance(definition, ast.Module) and m.project.leaves(node.body)):
                 return True
+            if isinstance(node.body[-1], ast.Continue) and line <= _end_of_loop(definition, node):
+                return True
     return False
+
+
+def _end_of_loop(definition: ast.AST, node: ast.If) -> int:
+    """The last line of the innermost loop around a statement."""
+    ends = [
+        each.end_lineno or 0
+        for each in walk(definition)
+        if isinstance(each, (ast.For, ast.AsyncFor, ast.While))
+        and each.lineno <= node.lineno <= (each.end_lineno or 0)
+    ]
+    return min(ends, default=0)
+
+
+def _asks(test: ast.expr, names: frozenset[str]) -> bool:
+    """A condition asks which process this is, or is a flag that was set to the answer."""
+    if ASKS_FOR_RANK.search(written(test)):
+        return True
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test = test.operand
+    test = test.func if isinstance(test, ast.Call) and not test.args else test
+    return getattr(test, "attr", getattr(test, "id", "")) in names
+
+
+@once
+def _rank_flags(tree: ast.AST) -> frozenset[str]:
+    """The names that a file gives to the answer: `main = rank == 0`, or a function returns it."""
+    found: set[str] = set()
+    for node in walk(tree):
+        if isinstance(node, ast.Assign) and _is_answer(node.value):
+            found.update(getattr(each, "attr", getattr(each, "id", "")) for each in node.targets)
+        elif isinstance(node, ast.FunctionDef):
+            value = node.body[-1].value if isinstance(node.body[-1], ast.Return) else None
+            found.add(node.name if value is not None and _is_answer(value) else "")
+    return frozenset(found - {""})
+
+
+def _is_answer(node: ast.expr) -> bool:
+    """A comparison with a rank, alone or with a second condition."""
+    compares = isinstance(node, (ast.Compare, ast.BoolOp))
+    return compares and ASKS_FOR_RANK.search(written(node)) is not None
 
 
 @once
@@ -148,13 +191,9 @@ def _is_decorated_for_rank(definition: ast.AST) -> bool:
 
 
 @once
-def _rank_tests(definition: ast.AST) -> list[ast.If]:
-    """The `if`s of a function or a module that ask which process this is."""
-    return [
-        node
-        for node in walk(definition)
-        if isinstance(node, ast.If) and ASKS_FOR_RANK.search(written(node.test))
-    ]
+def _tests(definition: ast.AST) -> list[ast.If]:
+    """The `if`s of a function or a module."""
+    return [node for node in walk(definition) if isinstance(node, ast.If)]
 
 
 _cuts_by_rank = once(cuts_by_rank)
