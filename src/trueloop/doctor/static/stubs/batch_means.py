@@ -64,7 +64,7 @@ def _is_size(m: Interpreter, value: Unknown | Constant, loader: Loader) -> bool:
 def _adds_lengths(m: Interpreter, value: Value, loader: Loader, depth: int = _DEPTH) -> bool:
     """The lengths of a loader's batches, added up: `count += len(targets)`."""
     if isinstance(value, Constant):
-        return value.value == 0
+        return bool(value.value == 0)
     if not isinstance(value, Unknown) or not depth:
         return False
     if len(value.of) == 2 and _is_sum(m, value):

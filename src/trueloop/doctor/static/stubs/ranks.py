@@ -179,7 +179,7 @@ def _rank_flags(tree: ast.AST) -> frozenset[str]:
 
 
 def _is_answer(node: ast.expr) -> bool:
-    """A comparison with a rank, alone or with a second condition."""
+    """A comparison with a rank, by itself or with a second condition."""
     compares = isinstance(node, (ast.Compare, ast.BoolOp))
     return compares and ASKS_FOR_RANK.search(written(node)) is not None
 
