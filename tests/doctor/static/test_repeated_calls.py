@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from trueloop.doctor.model.events import Event, LoopEntered
 from trueloop.doctor.static import Report, check_text
 
 HEAD = """
@@ -171,3 +172,87 @@ else:
     CLEAR = False
 """
     assert not codes(helper + UNCLEARED.format("CLEAR and optimizer.zero_grad()"))
+
+
+STACK = """
+class Stage(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.width = width
+        self.inner = nn.Linear(width, width)
+    def forward(self, x):
+        maps, total = [], 0
+        mask = torch.zeros_like(x)
+        mask[x > 0.5] = 1
+        for part in (x, x * 2, x + 1):
+            maps.append(torch.tanh(self.inner(part)) * mask + torch.relu(part))
+            total = total + maps[-1].mean() + part.std() + part.abs().max() + part.sin().mean()
+        KEEP
+        x = torch.cat(maps).view(3, -1, self.width).sum(0) * torch.sigmoid(total)
+        return x, maps
+
+class All(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stages = nn.ModuleList([Stage(4), Stage(4), Stage(4), Stage(4)])
+    def forward(self, x):
+        found = []
+        for stage in self.stages:
+            x, maps = stage(x)
+            found.append(maps)
+        return x
+
+model = All()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for x, y in DataLoader(torch.load("a.pt"), shuffle=True):
+    optimizer.zero_grad()
+    nn.functional.cross_entropy(model(x), y).backward()
+    optimizer.step()
+"""
+
+
+def test_a_layer_may_fill_lists_and_tensors_of_its_own() -> None:
+    """Nothing that was there before the call changes: the next layer like it is not read."""
+    own = read(STACK.replace("KEEP", "maps.append(x)"))
+    assert not own.findings
+    text = STACK.replace("KEEP", "SEEN.append(x.detach())")
+    outer = read(text.replace("class Stage", "SEEN = []\nclass Stage"))
+    assert not outer.findings
+    assert own.steps < outer.steps / 2
+
+
+SEARCH = """
+def train(rate):
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), rate)
+    for epoch in range(9):
+        for x, y in DataLoader(torch.load("a.pt"), shuffle=True):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(x), y).backward()
+            optimizer.step()
+    return evaluate(model)
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("loop", "times"),
+    [
+        ("for trial in range(count()):\n    train(rate(trial))", 2),
+        ("for fold in range(10):\n    for trial in range(count()):\n        train(rate(trial))", 3),
+        ("while unsure():\n    train(rate())", 2),
+        ("for name in ['a', 'b', 'c']:\n    train(table(name))", 3),
+        ("train(0.1)\ntrain(0.2)\ntrain(0.3)", 3),
+    ],
+)
+def test_a_search_reads_its_training_twice(loop: str, times: int) -> None:
+    """Only where its turns differ in numbers; what is listed by name is read each time."""
+    begun: list[int] = []
+
+    def listen(event: Event) -> None:
+        if isinstance(event, LoopEntered) and event.loop.kind == "epochs":
+            begun.append(event.place.function == "train")
+
+    check_text(HEAD + SEARCH + loop, "/nowhere/a.py", strict=True, listen=listen)
+    runs = 2 if "unsure" in loop else 1
+    assert sum(begun) in (times, runs * times)

@@ -186,6 +186,8 @@ class GradRead(Event):
     target: Tensor | Unknown
     logged: bool = False
     """In the arguments of a call that writes a log: nothing is done with it."""
+    measured: bool = False
+    """Its norm is taken, or whether there is one is asked."""
 
 
 @dataclass(eq=False, kw_only=True)

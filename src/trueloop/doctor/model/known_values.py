@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import count, islice
 from typing import Any
 
 from trueloop.doctor.model.arithmetic import SIZE
 from trueloop.doctor.model.findings import Location
 
+births = count(1)
+"""Containers, numbered as they are made: those made in a call have higher numbers."""
 KEY = 400
 """Characters of a key; the rest of a longer one is a digest of it."""
 
@@ -91,6 +93,7 @@ class Sequence(Value):
     """Something was added that nobody can count."""
     sites: frozenset[int] = frozenset()
     """The statements that add to it, by identity."""
+    born: int = field(default_factory=births.__next__)
 
     def __post_init__(self) -> None:
         if len(self.values) > SIZE:
@@ -124,6 +127,7 @@ class DictValue(Value):
     rest: list[Value] = field(default_factory=list)
     """Values under keys that are not known."""
     turns: int = 0
+    born: int = field(default_factory=births.__next__)
 
     def __post_init__(self) -> None:
         if len(self.entries) > SIZE:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _RELEVANT = re.compile(
     r"\btorch|lightning|accelerate|\bfabric\b|backward\(|zero_grad|optimizer|DataLoader"
 )
+"""A file that is read mentions one of these, or trains by what it imports."""
 
 
 @dataclass(slots=True)
@@ -67,19 +68,22 @@ def check_text(
     what is nested too deeply to be parsed.
     """
     cost = len(text) >> 8
-    if not _RELEVANT.search(text):
-        parse(text)
+    silent = not _RELEVANT.search(text)
+    if silent and not _starts_something(parse(text)):
         return Report(steps=cost >> 3)
     from trueloop.doctor.rules.loading import rules_for
     from trueloop.doctor.static import stubs
     from trueloop.doctor.static.inputs.columns import in_characters
     from trueloop.doctor.static.interpreter.file_analysis import FileAnalysis, read_module
+    from trueloop.doctor.static.interpreter.programs import trains_by_import
     from trueloop.doctor.static.interpreter.project import project_at
 
     stubs.register()
     owner = project or project_at(root_of(path))
     module = _module(text, path, above, owner)
     owner.begin()
+    if silent and not trains_by_import(owner, module):
+        return Report(followed=dict(owner.followed), steps=cost >> 3)
     reading = FileAnalysis(
         owner,
         module,
@@ -113,6 +117,14 @@ def _module(text: str, path: str, above: int, owner: Project) -> Module:
     package = name if os.path.basename(path) == "__init__.py" else name.rpartition(".")[0]
     survey = known.survey if known is not None else FileSummary(tree)
     return Module(path, name, tree, survey, package)
+
+
+def _starts_something(tree: ast.Module) -> bool:
+    """A file does more than define: `main()`, or anything under `if __name__ == "__main__"`."""
+    inside = (part for each in tree.body if isinstance(each, ast.If) for part in each.body)
+    ran: list[ast.stmt] = [each for each in tree.body if isinstance(each, ast.Expr)]
+    ran += [each for each in inside if isinstance(each, ast.Expr | ast.Assign)]
+    return any(isinstance(getattr(each, "value", None), ast.Call) for each in ran)
 
 
 MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")

@@ -46,9 +46,10 @@ receives its optimizer, it must also clear that optimizer's gradients in the loo
 optimizer steps on several losses in an iteration, each `backward()` is followed on its own: it is
 reported if its gradients are always cleared before a step. Not reported:
 gradients that are read or changed by hand (Fisher information, attacks, manual updates; only
-logging them does not count), models in eval mode (maps of attention), hooks that step inside
-`backward()`, optimizers passed to code that cannot be read, programs without an optimizer, and a
-step in a branch that only some runs take.
+logging them does not count, nor does measuring their norm where a second optimizer steps), models
+in eval mode (maps of attention), hooks that step inside `backward()`, optimizers passed to code
+that cannot be read, programs without an optimizer, and a step in a branch that only some runs
+take.
 """
 
 from __future__ import annotations
@@ -254,11 +255,19 @@ class BackwardNeverStepped(StepRule):
                     return True
             elif may_change_gradients(event, optimizer) or (
                 by_hand(event, optimizer)
+                and not (isinstance(event, GradRead) and event.measured and self._trains(event))
                 and event.place.line not in edited
                 and (event.place.path, event.place.function) not in clips
             ):
                 return True
         return False
+
+    def _trains(self, event: Event) -> bool:
+        """An optimizer steps in the same turn: gradients are not only looked at."""
+        return any(
+            isinstance(each, OptimizerStep) and inside(event, micro(each))
+            for each in self.timeline.events
+        )
 
     def _stepped(self, *, whole_program: bool) -> list[Optimizer]:
         """Those that step. In a whole program only what comes after a gradient counts: a single

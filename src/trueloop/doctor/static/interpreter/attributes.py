@@ -77,7 +77,9 @@ def read(m: Interpreter, value: Value, name: str, node: ast.AST) -> Value:
         return _of_foreign(m, value, name)
     if isinstance(value, Unknown):
         if name == "grad":
-            m.emit(GradRead, node, target=value, logged=id(node) in m.modules[-1].survey.logged)
+            survey = m.modules[-1].survey
+            logged, measured = id(node) in survey.logged, id(node) in survey.measured
+            m.emit(GradRead, node, target=value, logged=logged, measured=measured)
         return _of_unknown(m, value, name)
     if isinstance(value, Super):
         return _of_super(value, name)
@@ -212,7 +214,7 @@ def _of_unknown(m: Interpreter, value: Unknown, name: str) -> Value:
 
 def write(m: Interpreter, owner: Any, name: str, value: Any, node: ast.AST) -> None:
     """`owner.name = value`."""
-    m.history.written += 1
+    m.history.write()
     if isinstance(value, (Unknown, OpaqueObject)):
         value = guess(m, name, value, m.modules[-1])
     elif isinstance(value, Tensor) and is_no_tensor(name, value, m.modules[-1]):
@@ -390,7 +392,7 @@ def _of_items(m: Interpreter, value: Sequence, index: object, node: ast.AST) -> 
 
 def set_item(m: Interpreter, owner: Any, index: Any, value: Any, node: ast.Subscript) -> None:
     """`owner[index] = value`."""
-    m.history.written += 1
+    m.history.write(owner)
     if isinstance(owner, DictValue):
         known = len(owner.entries)
         if isinstance(index, Constant) and is_hashable(index.value) and not index.loop_variant:

@@ -20,6 +20,8 @@ class BranchPolicy:
     """Take the branches that an option switches on."""
     forced: dict[str, bool] = field(default_factory=dict)
     """Decisions made in advance, by the condition's key."""
+    given: bool = False
+    """Options without a default (`--data`) are given, the others have their default."""
 
 
 @dataclass(slots=True)
@@ -56,6 +58,16 @@ def backwards_left_out(
     if any(guard.removeprefix("not ") in varying for guard in guards):
         return frozenset()
     return left.backwards.union(*(_backwards_of(scope, name) for name in left.names))
+
+
+def option_alone(node: ast.If, outcome: bool, guards: list[str]) -> frozenset[int]:
+    """The backwards of a branch that one option adds to the training (`if args.adversarial:`),
+    where a run is without it."""
+    test = node.test.operand if isinstance(node.test, ast.UnaryOp) else node.test
+    is_option = isinstance(test, ast.Attribute | ast.Name) and len(guards) == 1
+    if outcome or node.orelse or not is_option:
+        return frozenset()
+    return _training_calls(node)[0].backwards
 
 
 def _backwards_of(scope: Scope, name: str) -> frozenset[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,8 @@ from trueloop.doctor.model.events import (
     LoopLeft,
 )
 from trueloop.doctor.model.table_events import ScaledByHand, Sliced
-from trueloop.doctor.static.interpreter.values import Value
+from trueloop.doctor.model.things import Tensor
+from trueloop.doctor.static.interpreter.values import Class, Value
 
 _ALIKE = frozenset(
     {AttributeSet, EscapedToUnknown, FunctionalDropout, GraphEscaped, ScaledByHand, Sliced}
@@ -51,10 +52,19 @@ class CallHistory:
     """Functions by the identity of their node -> how many kinds of calls there were."""
     heard: int = 0
     """Events that are not the same for each call of a function."""
-    written: int = 0
-    """Writes to attributes and containers."""
+    written: list[int] = field(default_factory=list)
+    """Writes to attributes and containers: of a container its number, 0 for anything else."""
+    filled: list[int] = field(default_factory=list)
+    """Tensors that elements were written to, by identity."""
     extended: list[int] = field(default_factory=list)
     """The containers that became longer, by identity."""
+
+    def write(self, owner: object = None) -> None:
+        """Note a write to an attribute, an entry or an element."""
+        if isinstance(owner, Tensor):
+            self.filled.append(id(owner))
+        else:
+            self.written.append(getattr(owner, "born", 0))
 
     def hear(self, kind: type[Event], fields: dict[str, Any]) -> None:
         """Count an event, unless it only repeats what an earlier call has shown."""
@@ -62,3 +72,24 @@ class CallHistory:
             self.heard += fields["loop"].kind != "other"
         elif kind not in _ALIKE:
             self.heard += 1
+
+
+@dataclass(slots=True)
+class Reach:
+    """Code that a run may have come to without reading it."""
+
+    classes_made: dict[int, Class] = field(default_factory=dict)
+    """The classes of the user's that objects were made of, by identity."""
+    given_away: set[int] = field(default_factory=set)
+    """Classes that were handed to code which cannot be read, by the identity of their node."""
+    unresolved: set[str] = field(default_factory=set)
+    """Names of functions and methods that were called and could not be read."""
+    passed_alone: dict[str, set[int]] = field(default_factory=dict)
+    """Backwards in branches that one option adds (`if args.adversarial:`), by its key."""
+    trains_under: frozenset[str] | None = None
+    """The open conditions that all backwards of the run have in common; None without any."""
+
+    def train(self, guards: Iterable[str]) -> None:
+        """Note a backward, and the open conditions around it."""
+        under = frozenset(guards)
+        self.trains_under = under if self.trains_under is None else self.trains_under & under

@@ -11,9 +11,11 @@ import ast
 import copy
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from trueloop.doctor.model.arithmetic import is_hashable
+from trueloop.doctor.model.known_values import births
 from trueloop.doctor.model.things import Model, Tensor, Thing
 from trueloop.doctor.static.interpreter.call_history import CallSummary
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
@@ -31,6 +33,8 @@ from trueloop.doctor.static.interpreter.values import (
     Sequence,
     Unknown,
     Value,
+    inside,
+    parts_of,
 )
 
 BEARS = frozenset(
@@ -59,7 +63,10 @@ class _Before:
 
     heard: int
     written: int
+    filled: int
     extended: int
+    born: int
+    """The number of the container that comes next."""
 
 
 def summarized(
@@ -86,7 +93,10 @@ def summarized(
         return read()
     if summary.reads >= summary.wanted:
         return _repeated(m, summary, function, given, node)
-    before = _Before(history.heard, history.written, len(history.extended))
+    before = _Before(
+        history.heard, len(history.written), len(history.filled), len(history.extended),
+        next(births),
+    )  # fmt: skip
     result = read()
     _keep(m, summary, before, function, given, result)
     return result
@@ -104,17 +114,20 @@ def _key_of(
     kind_of = _wide_kind if wide else _kind
     try:
         layer = _layer_in(m, function, args)
+        if layer is not None:
+            kind_of = partial(kind_of, in_layer=True)
         kinds = [_kind_of_layer(layer)] if layer is not None else []
         kinds += [kind_of(each) for each in args[len(kinds) :]]
         kinds += [(name, kind_of(each)) for name, each in kwargs.items()]
     except _NoKindError:
         return None
     modes = m.grad[-1], m.autocast[-1], m.inside_models > 0, bool(m.turns)
-    key = id(function.node), id(function.scope), *modes, *m.guards, *kinds
+    guards = ("" if each.removeprefix("not ") in m.varying else each for each in m.guards)
+    key = id(function.node), id(function.scope), *modes, *guards, *kinds
     return key if is_hashable(key) else None
 
 
-def _kind(value: Any, depth: int = 3) -> Hashable:
+def _kind(value: Any, depth: int = 3, *, in_layer: bool = False) -> Hashable:
     """Equal for values that a function treats alike."""
     if isinstance(value, Constant):
         return _kind_of_constant(value)
@@ -124,7 +137,7 @@ def _kind(value: Any, depth: int = 3) -> Hashable:
         key = "" if own else value.key
         return "unknown", key, value.loop_variant, value.number, value.shape, value.dtype, *parts
     if isinstance(value, Tensor):
-        return _kind_of_tensor(value)
+        return _kind_of_tensor(value, in_layer=in_layer)
     if isinstance(value, (Thing, Instance)):
         return id(value), getattr(value, "training", None), *_flags(value)
     if isinstance(value, (OpaqueObject, Class)):
@@ -136,11 +149,12 @@ def _kind(value: Any, depth: int = 3) -> Hashable:
     if isinstance(value, Method):
         return id(value.function.node), id(value.receiver)
     if isinstance(value, Sequence) and depth:
-        parts = [_kind(each, depth - 1) for each in value.values[:LONGEST]]
+        parts = [_kind(each, depth - 1, in_layer=in_layer) for each in value.values[:LONGEST]]
         return value.kind, value.open, value.grown, len(value.values), *parts
     if isinstance(value, DictValue) and depth:
         entries = [
-            (key, _kind(each, depth - 1)) for key, each in [*value.entries.items()][:LONGEST]
+            (key, _kind(each, depth - 1, in_layer=in_layer))
+            for key, each in [*value.entries.items()][:LONGEST]
         ]
         return "dict", value.open, len(value.entries), len(value.rest), *entries
     if isinstance(value, (Sequence, DictValue)):
@@ -148,11 +162,11 @@ def _kind(value: Any, depth: int = 3) -> Hashable:
     raise _NoKindError
 
 
-def _wide_kind(value: Value) -> Hashable:
+def _wide_kind(value: Value, *, in_layer: bool = False) -> Hashable:
     """Texts and numbers are of one kind each."""
     if isinstance(value, Constant) and isinstance(value.value, (str, bytes, int, float)):
         return type(value.value), value.modulo is not None
-    return _kind(value)
+    return _kind(value, in_layer=in_layer)
 
 
 def _kind_of_layer(layer: Model) -> Hashable:
@@ -177,12 +191,14 @@ def _kind_of_constant(value: Constant) -> Hashable:
     return type(value.value), known, bool(value.loop_variant), value.symbol
 
 
-def _kind_of_tensor(value: Tensor) -> Hashable:
+def _kind_of_tensor(value: Tensor, *, in_layer: bool) -> Hashable:
+    """Equal for tensors that a function treats alike; a layer, wherever they come from."""
     if value.terms is not None and value.is_loss:
         raise _NoKindError
     activation = value.activation
+    models = bool(value.models) if in_layer else value.models
     return (
-        "tensor", value.role, value.graph, value.models, value.is_loss, value.reduced,
+        "tensor", value.role, value.graph, models, value.is_loss, value.reduced,
         value.divided, value.criteria, value.shape, value.dtype, value.values, value.position,
         value.requires_grad, value.is_parameter, value.known, bool(value.forwards),
         bool(value.inputs), id(value.loader), id(value.scaled_by), id(value.grad_of),
@@ -206,7 +222,7 @@ def _keep(
     layer = _layer_in(m, function, given)
     if m.history.heard != before.heard or _bears(function.module, function.node):
         summary.fit = False
-    elif m.history.written != before.written:
+    elif _wrote_outside(m, before, function, given):
         summary.wanted = max(2, summary.wanted)
         changed = set(m.history.extended[before.extended :])
         summary.fit &= layer is None and changed.isdisjoint(map(id, _held(function, given)))
@@ -221,6 +237,17 @@ def _keep(
     if summary.wanted == 3 and summary.result is not None:
         result = _joined(m, summary.result, result)
     summary.result, summary.given = result, given
+
+
+def _wrote_outside(m: Interpreter, before: _Before, function: Function, given: list[Value]) -> bool:
+    """The call has changed something that was there before it."""
+    if any(each < before.born for each in m.history.written[before.written :]):
+        return True
+    filled = m.history.filled[before.filled :]
+    if not filled:
+        return False
+    reached = (part for each in _held(function, given) for part in inside(each, parts_of, 2))
+    return not {*filled}.isdisjoint(map(id, reached))
 
 
 def _kept(value: Value, known: set[int], depth: int = 3) -> Value:
@@ -328,6 +355,8 @@ class _Repeat:
     inner: frozenset[Model] = frozenset()
     """The earlier call's layer, with its parts."""
     layer: Model | None = None
+    behind: frozenset[Model] = frozenset()
+    """The modules that the earlier call's arguments came from."""
 
 
 def _repeated(
@@ -343,6 +372,7 @@ def _repeated(
         for old, new in zip(family, layer.family(), strict=False):
             new.asks_mode |= old.asks_mode
         repeat.inner, repeat.layer = frozenset(family), layer
+        repeat.behind = _models_behind(summary.given)
     if summary.same and summary.latest is not None and id(summary.latest) not in places:
         return summary.latest
     return _renewed(repeat, summary.result)
@@ -395,5 +425,16 @@ def _fill(repeat: _Repeat, made: Tensor) -> None:
         made.forwards = frozenset().union(*(each.forwards for each in tensors))
     if made.inputs:
         made.inputs = frozenset().union(*(each.inputs for each in tensors))
-    if repeat.layer is not None and not repeat.inner.isdisjoint(made.models):
+    if repeat.layer is None:
+        return
+    came = made.models & repeat.behind
+    if not repeat.inner.isdisjoint(made.models):
         made.models = made.models - repeat.inner | {repeat.layer}
+    if came:
+        made.models = made.models - came | _models_behind(tensors)
+
+
+def _models_behind(values: Iterable[Value]) -> frozenset[Model]:
+    """The modules whose outputs are among some values."""
+    found = (each.models for each in values if isinstance(each, Tensor))
+    return frozenset().union(*found)

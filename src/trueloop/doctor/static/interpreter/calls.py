@@ -108,13 +108,6 @@ def _call(
     return _foreign(m, function, args, kwargs, node, rest)
 
 
-def unread_backward(m: Interpreter) -> bool:
-    """Code of this run mentions a backward that the run has not called."""
-    read = {id(each): each.survey for each in (m.modules[0], *m.entered.values())}
-    known = m.backwards | m.passed_by
-    return any(each not in known for survey in read.values() for each in survey.backwards)
-
-
 def _library(
     m: Interpreter,
     name: str,
@@ -150,9 +143,11 @@ def _method(
     receiver, name = bound.receiver, bound.name
     known = find_method(receiver, name)
     if known is not None:
-        m.history.written += name in _CHANGES and isinstance(receiver, (Sequence, DictValue))
+        if name in _CHANGES and isinstance(receiver, (Sequence, DictValue)):
+            m.history.write(receiver)
         return known(LibraryCall(m, node, name, args, kwargs, receiver, rest is not None))
     everything = [*args, *kwargs.values(), *(rest or [])]
+    m.reach.unresolved.add(name)
     if name in BACKWARD:
         m.graph_escapes(name, node)  # of a loss that is None in this run, or of anything else
     if isinstance(receiver, Tensor):
@@ -233,6 +228,8 @@ def _foreign(
     rest: list[Value] | None,
 ) -> Value:
     everything = [*args, *kwargs.values(), *(rest or [])]
+    if isinstance(node, ast.Call):
+        m.reach.unresolved.add(last_name(node.func))
     m.expose([*everything, function], m.key(function), node)
     owner = function.of if isinstance(function, Unknown) else ()
     found = m.unknown(node, [function, *owner, *everything])
@@ -407,9 +404,19 @@ def instantiate(
         made.attributes.update(kwargs)
     elif isinstance(made, (Optimizer, Scheduler, Dataset, Sampler)):
         adopt(m, made, cls, args, kwargs, node)
+    if isinstance(made, Optimizer) and not (made.models or made.tensors):
+        held = [each for each in made.attributes.values() if isinstance(each, Optimizer)]
+        if len(held) == 1:
+            take_over(made, held[0])
     if isinstance(made, Thing):
         m.emit(Made, node, thing=made)
     return made
+
+
+def take_over(outer: Optimizer, inner: Optimizer) -> None:
+    """An optimizer that wraps `inner` has the same parameters."""
+    outer.models, outer.tensors = inner.models, inner.tensors
+    outer.complete, outer.partial = inner.complete, inner.partial
 
 
 _ADOPTED = (
@@ -450,6 +457,7 @@ def _methods(cls: Class) -> set[str]:
 
 def new_object(m: Interpreter, cls: Class, node: ast.AST) -> Value:
     """An object of a class of the user's, before its `__init__`."""
+    m.reach.classes_made[id(cls)] = cls
     bases = cls.dotted_bases()
     place = m.place(node)
     shorts = {base.rpartition(".")[2] for base in bases}

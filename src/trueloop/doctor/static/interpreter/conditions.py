@@ -83,6 +83,13 @@ def outcome_of(
     return outcome, [guard] if guard else []
 
 
+def is_fixed(value: Value, outcome: bool) -> bool:
+    """A truth that neither options nor loops change."""
+    if not isinstance(value, Constant) or value.modulo is not None or value.loop_variant:
+        return False
+    return value.value is outcome
+
+
 def _asks_for_type(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance"
 

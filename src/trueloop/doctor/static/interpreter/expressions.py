@@ -286,6 +286,8 @@ def _bool(m: Interpreter, node: ast.BoolOp, scope: Scope) -> Value:
             return value
         if outcome is None and position < len(node.values) - 1:
             rest = [evaluate(m, each, scope) for each in node.values[position + 1 :]]
+            if any(conditions.is_fixed(each, is_or) for each in rest):
+                return Constant(is_or)  # `n > 1 or scaler is not None`, with a scaler
             if is_or and isinstance(rest[-1], (Thing, Constant)) and not isinstance(value, Thing):
                 # `x or default`: as an option it is what was given.
                 return value

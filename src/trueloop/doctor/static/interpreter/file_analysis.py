@@ -8,6 +8,7 @@ of interest that neither run got to.
 from __future__ import annotations
 
 import ast
+import itertools
 import os
 import traceback
 from bisect import bisect_left
@@ -22,7 +23,7 @@ from trueloop.doctor.model.things import Thing
 from trueloop.doctor.rules.base import Rule, RuleRunner
 from trueloop.doctor.static.inputs.skipped import Gaps
 from trueloop.doctor.static.interpreter.branches import BranchPolicy
-from trueloop.doctor.static.interpreter.calls import enter, new_object, start, unread_backward
+from trueloop.doctor.static.interpreter.calls import enter, new_object, start
 from trueloop.doctor.static.interpreter.code_of_tests import is_test
 from trueloop.doctor.static.interpreter.imports import value_in
 from trueloop.doctor.static.interpreter.interpreter import DEPTH, Interpreter, LeaveGenerator
@@ -34,6 +35,7 @@ from trueloop.doctor.static.interpreter.statements import run_block
 from trueloop.doctor.static.interpreter.step_budget import OutOfBudgetError
 from trueloop.doctor.static.interpreter.survey import INTERESTING, last_name
 from trueloop.doctor.static.interpreter.syntax import once
+from trueloop.doctor.static.interpreter.unread_backwards import unread_backward
 from trueloop.doctor.static.interpreter.values import (
     Class,
     Constant,
@@ -104,6 +106,9 @@ class FileAnalysis:
             second = self._run(drive, BranchPolicy(False), effort, whole_program)
             sites |= second.sites
             reached |= second.reached
+            for more in self._training_alone(drive, effort, whole_program, first, second):
+                sites |= more.sites
+                reached |= more.reached
         for _ in range(effort.more):
             forced = self._unreached(sites, reached, whole_program)
             if forced is None or not self.goes_on() or self.spent > EXPLORED:
@@ -121,6 +126,34 @@ class FileAnalysis:
                 }
             sites |= more.sites
             reached |= more.reached
+
+    def _training_alone(
+        self,
+        drive: Callable[[Interpreter], None],
+        effort: RunLimits,
+        whole_program: bool,
+        first: Interpreter,
+        second: Interpreter,
+    ) -> Iterator[Interpreter]:
+        """Runs with no option but those that training takes (`--do_train`, `--data PATH`), where
+        without any option there is none; then with one more, where that leads to other calls."""
+        under = first.reach.trains_under
+        if under is None or second.reach.trains_under is not None:
+            return
+        forced = {each.removeprefix("not "): not each.startswith("not ") for each in under}
+        for given in (False, True):
+            policy = BranchPolicy(False, forced, given)
+            if not (forced or given) or not self.goes_on():
+                continue
+            run = self._run(drive, policy, effort, whole_program)
+            yield run
+            if run.reach.trains_under is None:
+                continue
+            for key, fact in itertools.islice(_detours(run), DETOURS):
+                if self.goes_on():
+                    changed = BranchPolicy(False, {**forced, key: fact}, given)
+                    yield self._run(drive, changed, effort, whole_program)
+            return
 
     def _is_test(self, path: str) -> bool:
         own = self.module.tree if path == self.module.path else None
@@ -190,6 +223,43 @@ class FileAnalysis:
         self.spent += machine.steps
         self.entered.update(machine.entered)
         return machine
+
+
+def _detours(run: Interpreter) -> Iterator[tuple[str, bool]]:
+    """Conditions with a branch that the run has not come to and that bears on training, by itself
+    or through a function that the run has not entered: which outcome leads there."""
+    taken: set[str] = set()
+    for identity, site in run.sites.items():
+        for branch in (True, False):
+            body = site.branches[0 if branch else 1]
+            if (identity, branch) in run.reached or site.key in taken or not body:
+                continue
+            if _trains_or_tests(body, site.module, run):
+                taken.add(site.key)
+                yield site.key, branch != site.negated
+
+
+def _trains_or_tests(body: list[ast.stmt], module: Module, run: Interpreter) -> bool:
+    """A branch has calls that bear on training, or calls a function of the user's by its name that
+    has some and was not entered."""
+    calls = [each for part in body for each in ast.walk(part) if isinstance(each, ast.Call)]
+    if not BEARS.isdisjoint(last_name(each.func) for each in calls):
+        return True
+    top = run.namespaces[id(module)]
+    names = {each.func.id for each in calls if isinstance(each.func, ast.Name)}
+    for found in (value_in(run, top, name) for name in names):
+        if isinstance(found, Function) and id(found.node) not in run.entered:
+            contents = found.module.survey.contents.get(id(found.node))
+            if contents is not None and not BEARS.isdisjoint(contents.names):
+                return True
+    return False
+
+
+BEARS = frozenset(
+    "backward zero_grad step train eval no_grad inference_mode GradScaler set_epoch".split()
+)
+"""Calls in a branch, or in a function that it calls, that make a detour worth a run."""
+DETOURS = 4
 
 
 def _one_line(error: Exception) -> str:

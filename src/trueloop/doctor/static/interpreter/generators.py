@@ -6,9 +6,10 @@ import ast
 
 from trueloop.doctor.model.events import BatchFetched, LoopEntered, LoopLeft
 from trueloop.doctor.model.things import Loop
-from trueloop.doctor.static.interpreter.calls import enter, unread_backward
+from trueloop.doctor.static.interpreter.calls import enter
 from trueloop.doctor.static.interpreter.interpreter import ControlFlow, Interpreter, LeaveGenerator
 from trueloop.doctor.static.interpreter.syntax import names_bound, written
+from trueloop.doctor.static.interpreter.unread_backwards import unread_backward
 from trueloop.doctor.static.interpreter.values import (
     NONE,
     CombinedIterable,

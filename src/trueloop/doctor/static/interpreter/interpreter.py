@@ -6,7 +6,6 @@ One machine makes one run: a path through the program with each open condition d
 from __future__ import annotations
 
 import ast
-import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -14,12 +13,13 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from trueloop.doctor.model.arithmetic import SIZE
-from trueloop.doctor.model.events import EscapedToUnknown, Event, GraphEscaped, Made
+from trueloop.doctor.model.events import Backward, EscapedToUnknown, Event, GraphEscaped, Made
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.known_values import loop_of
 from trueloop.doctor.model.things import AccumulationWindow, Loop, Model, Size, Tensor, Thing, Turn
 from trueloop.doctor.static.interpreter.branches import BranchPolicy, OpenBranch, limit_in
-from trueloop.doctor.static.interpreter.call_history import CallHistory
+from trueloop.doctor.static.interpreter.call_history import CallHistory, Reach
+from trueloop.doctor.static.interpreter.option_defaults import ORDER, decided_by_default
 from trueloop.doctor.static.interpreter.process_environment import ProcessEnvironment
 from trueloop.doctor.static.interpreter.project import Project
 from trueloop.doctor.static.interpreter.step_budget import Counting
@@ -27,6 +27,7 @@ from trueloop.doctor.static.interpreter.syntax import place_of
 from trueloop.doctor.static.interpreter.values import (
     KEEPS_GRAPH,
     KEY,
+    Class,
     Constant,
     DictValue,
     Function,
@@ -47,7 +48,6 @@ from trueloop.doctor.static.interpreter.values import (
 
 DEPTH = 14
 """Calls within calls that are entered; deeper ones are taken as unknown."""
-_ORDER = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 _SEVERAL = {"> 1": True, ">= 2": True, "!= 1": True, "== 1": False, "<= 1": False, "< 2": False}
 """The results of comparisons with a number that is more than one."""
 
@@ -106,6 +106,8 @@ class Interpreter(Counting, ABC):
         self.turns: list[Turn] = []
         self.turn_starts: list[int] = []
         self.turns_begun = 0
+        self.levels = 0
+        """Of the loops inside the innermost turn: 1 over batches, 2 over epochs of batches."""
         self.guards: list[str] = []
         self.escaped: set[tuple[str, frozenset[Model], int]] = set()
         """Functions that cannot be read and were given tensors with a graph: of which models, and
@@ -153,6 +155,7 @@ class Interpreter(Counting, ABC):
         self.noted: list[CallRecord] | None = None
         """The calls that were made, where somebody asked for them."""
         self.history = CallHistory()
+        self.reach = Reach()
         self.namespaces: dict[int, Scope] = {}
         """Module scopes of this run."""
 
@@ -167,6 +170,8 @@ class Interpreter(Counting, ABC):
         self.serial += 1
         self.made += kind is Made
         self.history.hear(kind, fields)
+        if kind is Backward:
+            self.reach.train(self.guards)
         around = len(self.guards) + len(self.calls) + len(self.windows)
         # Rules look back over what happened before, and into what was made.
         self.spend(1 + (around >> 4) + (self.made >> 5) + (self.serial >> 6), node)
@@ -285,6 +290,8 @@ class Interpreter(Counting, ABC):
                         self.graph_escapes(callee, node, each.models)
                 elif isinstance(each, Thing):
                     things.append(each)
+                elif isinstance(each, Class):
+                    self.reach.given_away.add(id(each.node))
         if not things:
             return
         for thing in things:
@@ -345,10 +352,10 @@ class Interpreter(Counting, ABC):
                 fact = False
             elif (follows := self._follows(key)) is not None:
                 fact = follows
+            elif (default := self._default(value, key, preferred)) is not None:
+                fact = default
             elif preferred is not None:
                 fact = preferred != negated
-            elif (default := self._is_default(value)) is not None:
-                fact = default
             else:
                 fact = self.policy.optional
             self.decided[key] = fact
@@ -360,16 +367,14 @@ class Interpreter(Counting, ABC):
                 self.equal[equals[0]] = equals[1]
         return fact != negated, key if fact else f"not {key}"
 
-    def _is_default(self, value: Value) -> bool | None:
-        """`args.optimizer == "adamw"` in the run without options: what the default says."""
-        equals = getattr(value, "equals", None)
-        if self.policy.optional or equals is None:
+    def _default(self, value: Value, key: str, preferred: bool | None) -> bool | None:
+        """The truth of a condition by the defaults of options, where nothing else speaks for one
+        outcome, or all options have their defaults."""
+        if preferred is not None and not self.policy.given:
             return None
-        name = equals[0].rpartition(".")[2]
         files = [*self.modules[::-1], *(scope.module for scope in self.namespaces.values())]
-        defaults = (module.survey.options.get(name) for module in files)
-        default = next((each for each in defaults if isinstance(each, (str, int, float))), None)
-        return None if default is None else bool(default == equals[1])
+        surveys = [module.survey for module in files]
+        return decided_by_default(self.policy, surveys, value, key)
 
     def _ruled_out(self, value: Value) -> bool:
         """The run was asked to take the same quantity for a different constant, or has found it to
@@ -387,7 +392,7 @@ class Interpreter(Counting, ABC):
 
     def _note_limit(self, key: str, fact: bool) -> None:
         """Remember that `n > 3` was decided, for what is asked about `n` later."""
-        for sign, holds in _ORDER.items():
+        for sign, holds in ORDER.items():
             name, found, _ = key.rpartition(f" {sign} ")
             limit = limit_in(key, f"{name} {sign} ") if found else None
             if limit is not None and len(known := self.limits.setdefault(name, [])) < SIZE:
@@ -395,7 +400,7 @@ class Interpreter(Counting, ABC):
 
     def _follows(self, key: str) -> bool | None:
         """The truth of `n > 1` in a run that was asked to take `n` for 1."""
-        for sign, holds in _ORDER.items():
+        for sign, holds in ORDER.items():
             name, found, _ = key.rpartition(f" {sign} ")
             limit = limit_in(key, f"{name} {sign} ") if found else None
             if limit is None:
@@ -436,14 +441,6 @@ class Interpreter(Counting, ABC):
             yield
         finally:
             del self.guards[before[0] :], self.windows[before[1] :]
-
-    def note_site(self, node: ast.If, guard: str, outcome: bool) -> None:
-        """Remember an open condition, so that a later run can take its other branch."""
-        fact = not guard.startswith("not ")
-        key = guard.removeprefix("not ")
-        self.sites[id(node)] = OpenBranch(
-            key, fact != outcome, (node.body, node.orelse), self.modules[-1]
-        )
 
     # ------------------------------------------------------------------ moving on
 

@@ -11,7 +11,7 @@ from typing import Any
 from trueloop.doctor.model.events import BatchFetched, LoopEntered, LoopLeft
 from trueloop.doctor.model.known_values import loop_of
 from trueloop.doctor.model.things import NOWHERE, Dataset, Loader, Loop, Model, Size, Tensor
-from trueloop.doctor.static.interpreter.calls import enter, start, unread_backward
+from trueloop.doctor.static.interpreter.calls import enter, start
 from trueloop.doctor.static.interpreter.generators import (
     generator_in,
     hands_on,
@@ -25,6 +25,7 @@ from trueloop.doctor.static.interpreter.syntax import (
     returned_sum,
     written,
 )
+from trueloop.doctor.static.interpreter.unread_backwards import unread_backward
 from trueloop.doctor.static.interpreter.values import (
     CombinedIterable,
     Constant,
@@ -401,15 +402,37 @@ def _go(
     loop.simulated = count
     m.emit(LoopEntered, node, loop=loop)
     signal: ControlFlow | None = None
-    for index in range(count):
+    around, m.levels = m.levels, 0
+    index = 0
+    while index < loop.simulated:
         with m.turn(loop, index):
             signal = turn(index)
         if signal is not None and signal is not ControlFlow.CONTINUE:
             break
         signal = None
+        index += 1
+        if m.levels >= 2 and (not how.complete or _only_numbers(how, loop)):
+            # A search, or folds: a training in each turn. In a loop of such loops, one more is one.
+            loop.simulated = min(count, 1 if any(each.index for each in m.turns) else 2)
+    is_level = loop.kind == "batches" or (loop.kind == "epochs" and m.levels > 0)
+    m.levels = max(around, m.levels + is_level)
     _leave(m, node, loop)
     note_end(loop)
     return signal
+
+
+def _only_numbers(how: LoopPlan, loop: Loop) -> bool:
+    """The elements of a list are unknown, or numbers: a training with one is like with the next."""
+    if not how.listed:
+        return False
+    parts: list[Value] = []
+    for each in (how.make(loop, index) for index in range(how.count)):
+        parts += each.values if isinstance(each, Sequence) else [each]
+    return any(isinstance(each, Unknown) for each in parts) and all(
+        isinstance(each, Unknown)
+        or (isinstance(each, Constant) and isinstance(each.value, (int, float)))
+        for each in parts
+    )
 
 
 def adds_in_part(m: Interpreter, items: Sequence) -> bool:

@@ -13,7 +13,7 @@ from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.model.things import NOWHERE, Checkpoint, Tensor, Thing
 from trueloop.doctor.static.interpreter import conditions, imports
 from trueloop.doctor.static.interpreter.attributes import set_item, unpack, write
-from trueloop.doctor.static.interpreter.branches import backwards_left_out
+from trueloop.doctor.static.interpreter.branches import OpenBranch, backwards_left_out, option_alone
 from trueloop.doctor.static.interpreter.decorators import decorate
 from trueloop.doctor.static.interpreter.expressions import arithmetic, evaluate
 from trueloop.doctor.static.interpreter.inference import guess, is_no_tensor
@@ -218,7 +218,7 @@ def extend(
     """Add to a list, which may outlive the turn."""
     note_added(m, items, node, len(values))
     items.grown = items.grown or adds_in_part(m, items)
-    m.history.written += 1
+    m.history.write(items)
     if not items.grown:
         m.history.extended.append(id(items))
     for value in values:
@@ -265,7 +265,8 @@ def bind(m: Interpreter, name: str, value: Any, scope: Scope, *, afresh: bool = 
     elif isinstance(value, Thing) and not value.name and name not in ("self", "cls"):
         value.name = name
     holder = scope.outer.get(name, scope)
-    m.history.written += holder is not scope
+    if holder is not scope:
+        m.history.write()
     holder.variables[name] = value
     if afresh:
         holder.assigned_at[name] = m.turns_begun
@@ -390,10 +391,16 @@ def _if(m: Interpreter, node: ast.If, scope: Scope) -> ControlFlow | None:
     windows = m.tested[tested:]
     del m.tested[tested:]
     if guards:
-        m.note_site(node, guards[-1], outcome)
+        key = guards[-1].removeprefix("not ")
+        negated = (key == guards[-1]) != outcome
+        m.sites[id(node)] = OpenBranch(key, negated, (node.body, node.orelse), m.modules[-1])
     m.reached.add((id(node), outcome))
-    if not windows and (left := backwards_left_out(node, outcome, guards, m.varying, scope)):
-        m.passed_by |= left
+    if not windows:
+        if left := backwards_left_out(node, outcome, guards, m.varying, scope):
+            m.passed_by |= left
+        alone = option_alone(node, outcome, guards) - m.passed_by
+        if alone and not any(each.removeprefix("not ") in m.varying for each in guards):
+            m.reach.passed_alone.setdefault(guards[0], set()).update(alone)
     body = node.body if outcome else node.orelse
     if not body or not (guards or windows):
         return run_block(m, body, scope)

@@ -17,6 +17,7 @@ from trueloop.doctor.static.interpreter.syntax import written
 
 LONGEST_DEFAULT = 1_000
 """Characters of an option's default that is taken for known."""
+NONE = ast.Constant(None)
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 LoopNode = ast.For | ast.AsyncFor | ast.While
 BACKWARD = frozenset({"backward", "manual_backward"})
@@ -33,7 +34,16 @@ _LEAVES = frozenset(
 """Nodes with nothing in them to look at."""
 _LOOKED_AT = frozenset(
     {ast.FunctionDef, ast.AsyncFunctionDef, ast.For, ast.AsyncFor, ast.While, ast.Call, ast.If}
-    | {ast.Assign, ast.AugAssign, ast.Yield, ast.YieldFrom, ast.Attribute, ast.Subscript}
+    | {
+        ast.Assign,
+        ast.AugAssign,
+        ast.Yield,
+        ast.YieldFrom,
+        ast.Attribute,
+        ast.ClassDef,
+        ast.Compare,
+        ast.Subscript,
+    }
 )
 """Nodes of which more is noted than what is below them."""
 INTERESTING = frozenset(
@@ -43,7 +53,8 @@ INTERESTING = frozenset(
     " sigmoid cross_entropy nll_loss"
     " kl_div random_split fit fit_transform Module Sequential CrossEntropyLoss NLLLoss KLDivLoss"
     " BCEWithLogitsLoss binary_cross_entropy_with_logits DistributedDataParallel DDP DataParallel"
-    " Adam AdamW SGD RMSprop item append criterion loss_fn autocast seed_everything".split()
+    " GradScaler Adam AdamW SGD RMSprop item append criterion loss_fn autocast"
+    " seed_everything".split()
 )
 
 
@@ -57,8 +68,11 @@ class CodeContents:
     """A backward outside of any loop in it."""
     nested: bool = False
     """A loop in it contains a backward."""
+    clears: bool = False
+    clears_nested: bool = False
+    """The same of `zero_grad`."""
     calls_outside: set[str] = field(default_factory=set)
-    """Names called outside of any loop in it."""
+    """Names called outside of any loop in it; those of methods begin with a dot."""
     calls_inside: set[str] = field(default_factory=set)
     """Names called within its loops."""
     has_loop: bool = False
@@ -76,10 +90,16 @@ class FileSummary:
         """Name -> whether its uses may be those of a model, an optimizer, ...; see `inference`."""
         self.options: dict[str, Any] = {}
         """Option of the command line -> its default, where that is written out."""
+        self.given: set[str] = set()
+        """Options of the command line that take a value and have no default: paths, mostly."""
         self.logged: set[int] = set()
         """Reads of `.grad` in the arguments of calls that write a log."""
+        self.measured: set[int] = set()
+        """Reads of `.grad` whose norm is taken, or that are compared with None."""
         self.functions: dict[str, list[FunctionNode]] = defaultdict(list)
         self.contents: dict[int, CodeContents] = {}
+        self._methods: set[int] = set()
+        """Functions that are in a class, by the identity of their node."""
         self._kinds: dict[int, str] = {}
         self.backwards: list[int] = []
         """Every `.backward`, called or not, by the identity of its node."""
@@ -90,6 +110,10 @@ class FileSummary:
         (`if last_step: break`, `while not self.done`)."""
         self._assigned: list[ast.Assign | ast.AugAssign] = []
         self._look(tree.body, CodeContents())
+        if not self.backwards:
+            # It is elsewhere (`loss_scaler(loss, optimizer)`), or missing: what clears, trains.
+            for contents in self.contents.values():
+                contents.direct, contents.nested = contents.clears, contents.clears_nested
         self.decays = self._find_decays()
         self._trains: dict[str, tuple[bool, bool]] | None = None
 
@@ -123,7 +147,9 @@ class FileSummary:
                 waiting.extend((child, (*inside, contents), depth + 1) for child in node.body)
                 waiting.extend((child, inside, depth) for child in node.orelse)
                 continue
-            if isinstance(node, ast.Call):
+            if isinstance(node, ast.ClassDef):
+                self._methods.update(map(id, node.body))
+            elif isinstance(node, ast.Call):
                 self._look_at_call(node, inside)
             elif isinstance(node, ast.If):
                 if not depth and isinstance(node.test, ast.Attribute) and leaves(node.body[-1]):
@@ -138,6 +164,9 @@ class FileSummary:
                     each.yields = True
             elif isinstance(node, ast.Attribute) and node.attr in BACKWARD:
                 self.backwards.append(id(node))
+            elif isinstance(node, ast.Compare) and len(node.comparators) == 1:
+                if getattr(node.comparators[0], "value", self) is None:
+                    self.measured.add(id(node.left))
             elif isinstance(node, ast.Subscript):
                 self.uses[last_name(node.value)].add("[]")
             self._look_below(waiting, node, inside, depth)
@@ -195,6 +224,8 @@ class FileSummary:
             and getattr(node.args[1], "value", None) in BACKWARD
         ):
             self.backwards.append(id(node))
+        elif name == "norm":
+            self.measured.add(id(_gradient_in(node)))
         self.uses[name].add("()")
         if isinstance(function, ast.Attribute):
             self.uses[last_name(function.value)].add(function.attr)
@@ -203,15 +234,18 @@ class FileSummary:
                 self.uses[last_name(node.args[0])].add("step()")
         handed = [arg.id for arg in node.args if isinstance(arg, ast.Name)]
         innermost = len(inside) - 1
+        called = name if isinstance(function, ast.Name) else f".{name}"
         inside[innermost].calls_outside.update(handed)
         for position, contents in enumerate(inside):
             contents.names.add(name)
             if position == innermost:
-                contents.calls_outside.add(name)
+                contents.calls_outside.add(called)
                 contents.direct |= name in BACKWARD
+                contents.clears |= name == "zero_grad"
             else:
-                contents.calls_inside.add(name)
+                contents.calls_inside.add(called)
                 contents.nested |= name in BACKWARD
+                contents.clears_nested |= name == "zero_grad"
 
     def _look_at_option(self, node: ast.Call) -> None:
         """`parser.add_argument("--gamma", default=0.7)`."""
@@ -222,14 +256,19 @@ class FileSummary:
         words = [word for word in words if word.startswith("--")] or words
         if last_name(node.func) == "add":  # of a parser by configargparse, or of a set
             words = [word for word in words if word.startswith("-")]
-        if not words or "default" not in named:
+        if not words:
+            return
+        name = words[0].lstrip("-").replace("-", "_")
+        if "action" not in named and getattr(named.get("default", NONE), "value", 0) is None:
+            self.given.add(name)
+        if "default" not in named:
             return
         try:
             default = ast.literal_eval(named["default"])
         except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
             return
         if len(repr(default)) <= LONGEST_DEFAULT:
-            self.options[words[0].lstrip("-").replace("-", "_")] = default
+            self.options[name] = default
 
     def _look_at_loop(self, node: LoopNode) -> None:
         if isinstance(node, ast.While):
@@ -244,21 +283,28 @@ class FileSummary:
                 self.uses[last_name(iterable)].add("iter")
 
     def trains(self, name: str) -> tuple[bool, bool]:
-        """Whether the functions of a name do a backward: outside of loops, and within loops."""
+        """Whether the functions and methods of a name do a backward: outside of loops, and within
+        loops."""
         if self._trains is None:
             self._trains = self._find_training()
-        return self._trains.get(name, (False, False))
+        both = [self._trains.get(each, (False, False)) for each in (name, f".{name}")]
+        return any(each[0] for each in both), any(each[1] for each in both)
 
     def _find_training(self) -> dict[str, tuple[bool, bool]]:
-        """The same of all functions, through those that they call: from the ones that call backward
-        themselves up to their callers, until nothing changes any more."""
+        """The same of all functions, and of methods after a dot, through those that they call: from
+        the ones that call backward themselves up to their callers, until nothing changes."""
+        called: dict[str, list[CodeContents]] = defaultdict(list)
+        for name, functions in self.functions.items():
+            for each in functions:
+                key = f".{name}" if id(each) in self._methods else name
+                called[key].append(self.contents[id(each)])
         callers: dict[str, list[tuple[str, bool]]] = defaultdict(list)
         waiting: list[tuple[str, bool, bool]] = []
-        for name, functions in self.functions.items():
-            for contents in (self.contents[id(function)] for function in functions):
-                for other in contents.calls_outside & self.functions.keys():
+        for name, several in called.items():
+            for contents in several:
+                for other in contents.calls_outside & called.keys():
                     callers[other].append((name, False))
-                for other in contents.calls_inside & self.functions.keys():
+                for other in contents.calls_inside & called.keys():
                     callers[other].append((name, True))
                 waiting.append((name, contents.direct, contents.nested))
         found: dict[str, tuple[bool, bool]] = {}
@@ -300,6 +346,20 @@ class FileSummary:
 
 def _ends_loop(statement: ast.stmt) -> bool:
     return isinstance(statement, (ast.Break, ast.Return))
+
+
+def _gradient_in(call: ast.Call) -> ast.AST:
+    """The tensor of which `p.grad.data.norm()` or `torch.norm(p.grad.detach())` is the norm."""
+    function = call.func
+    of_torch = last_name(getattr(function, "value", function)) in {"torch", "linalg", "norm"}
+    node: ast.AST = call.args[0] if of_torch and call.args else getattr(function, "value", function)
+    while True:
+        if isinstance(node, ast.Attribute) and node.attr == "data":
+            node = node.value
+        elif isinstance(node, ast.Call) and last_name(node.func) in {"detach", "float"}:
+            node = getattr(node.func, "value", node.func)
+        else:
+            return node
 
 
 def leaves(statement: ast.stmt) -> bool:

@@ -31,6 +31,7 @@ from trueloop.doctor.static.interpreter.values import (
     Function,
     Generator,
     Instance,
+    LibraryName,
     Method,
     OpaqueObject,
     Parameters,
@@ -338,6 +339,15 @@ def _type(call: LibraryCall) -> Value:
 @calls("functools.partial")
 def _partial(call: LibraryCall) -> Value:
     return OpaqueObject("functools.partial", dict(call.kwargs), call=call.args)
+
+
+@calls("weakref.proxy", "weakref.ref")
+def _weak(call: LibraryCall) -> Value:
+    """The object itself, or what gives it when it is called."""
+    target = call.arg(0)
+    if target is None or call.name == "weakref.proxy":
+        return target or call.unknown()
+    return OpaqueObject("weakref.ref", {}, call=[LibraryName("trueloop.identity"), target])
 
 
 @methods(OpaqueObject, "__call__")

@@ -6,7 +6,7 @@ import ast
 
 from trueloop.doctor.model.events import Event, Made, OptimizerStep, ZeroGrad
 from trueloop.doctor.model.things import Model, Optimizer, Tensor
-from trueloop.doctor.static.interpreter.calls import enter
+from trueloop.doctor.static.interpreter.calls import enter, take_over
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.survey import last_name
 from trueloop.doctor.static.interpreter.syntax import once, written
@@ -81,6 +81,8 @@ def hold(call: LibraryCall, optimizer: Optimizer, given: Value | None, depth: in
         optimizer.tensors += given.tensors
         optimizer.complete &= given.complete
         optimizer.partial |= given.part
+    elif isinstance(given, Optimizer):
+        take_over(optimizer, given)
     elif isinstance(given, Model):
         optimizer.models.append(given)
     elif isinstance(given, Tensor):

@@ -1,0 +1,57 @@
+"""Options of the command line in a run without them: their defaults."""
+
+from __future__ import annotations
+
+import operator
+
+from trueloop.doctor.static.interpreter.branches import BranchPolicy, limit_in
+from trueloop.doctor.static.interpreter.survey import FileSummary
+from trueloop.doctor.static.interpreter.values import Value
+
+ORDER = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
+
+
+def decided_by_default(
+    policy: BranchPolicy, surveys: list[FileSummary], value: Value, key: str
+) -> bool | None:
+    """Whether the condition `key`, which a value is or negates, holds by an option's default;
+    None where that is not known, and in a run with options. `surveys`: of the files of the run."""
+    if policy.optional:
+        return None
+    equals = getattr(value, "equals", None)
+    if policy.given:
+        return _with_all_defaults(surveys, equals, key)
+    if equals is None:
+        return None
+    name = equals[0].rpartition(".")[2]
+    defaults = (each.options.get(name) for each in surveys)
+    default = next((each for each in defaults if isinstance(each, (str, int, float))), None)
+    return None if default is None else bool(default == equals[1])
+
+
+def _with_all_defaults(
+    surveys: list[FileSummary], equals: tuple[str, object] | None, key: str
+) -> bool | None:
+    """The same where each option has its default, and one without a default is given."""
+    if equals is not None:
+        default = _default(surveys, equals[0])
+        return None if default is None else bool(default == equals[1])
+    for sign, holds in ORDER.items():
+        name, found, _ = key.rpartition(f" {sign} ")
+        limit = limit_in(key, f"{name} {sign} ") if found else None
+        default = _default(surveys, name)
+        if limit is not None and isinstance(default, (int, float)):
+            return bool(holds(default, limit))
+    name = key.rpartition(".")[2]
+    if "." in key and any(name in each.given for each in surveys):
+        return True
+    default = _default(surveys, key)
+    return None if default is None else bool(default)
+
+
+def _default(surveys: list[FileSummary], key: str) -> object:
+    """The default of the option that a value is, by its key (`args.gamma`)."""
+    name = key.rpartition(".")[2]
+    if "." not in key or not name.isidentifier():
+        return None
+    return next((each.options[name] for each in surveys if name in each.options), None)

@@ -1,0 +1,138 @@
+"""Which files are read as programs, and what their options come to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from trueloop.doctor.model.events import Event, LoopEntered, OptimizerStep
+from trueloop.doctor.static import check_text
+
+ENGINE = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+class Trainer:
+    def __init__(self, config):
+        self.net = nn.Linear(4, 2)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), config["lr"])
+
+    def train(self):
+        for x, y in DataLoader(torch.load("a.pt"), shuffle=True):
+            self.optimizer.zero_grad()
+            nn.functional.cross_entropy(self.net(x), y).backward()
+"""
+PROGRAMS = {
+    "under main": (
+        "from engine import Trainer\n\ndef main():\n    Trainer({'lr': 0.1}).train()\n\n"
+        "if __name__ == '__main__':\n    main()\n"
+    ),
+    "at the top": "import engine\n\ntrainer = engine.Trainer({'lr': 0.1})\ntrainer.train()\n",
+    "through a package": "from package import Trainer\n\nTrainer({'lr': 0.1}).train()\n",
+    "a class of its own": (
+        "from package.hooks import Hooked\n\nclass Mine(Hooked):\n    rate = 0.1\n\n"
+        "Mine({'lr': 0.1}).train()\n"
+    ),
+}
+
+
+def project(folder: Path) -> None:
+    (folder / "engine.py").write_text(ENGINE)
+    (folder / "package").mkdir()
+    (folder / "package" / "__init__.py").write_text(
+        "from .core import *\nfrom .names import table\n"
+    )
+    (folder / "package" / "core.py").write_text(ENGINE)
+    (folder / "package" / "names.py").write_text("table = {}\n")
+    (folder / "package" / "hooks.py").write_text(
+        "from . import Trainer\n\nclass Hooked(Trainer):\n    pass\n"
+    )
+
+
+@pytest.mark.parametrize("kind", PROGRAMS)
+def test_a_program_that_only_calls_a_trainer_is_read(kind: str, tmp_path: Path) -> None:
+    project(tmp_path)
+    report = check_text(PROGRAMS[kind], str(tmp_path / "run.py"), strict=True)
+    assert [found.code for found in report.findings] == ["TL106"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from package import table\n\nprint(table)\n",
+        "from engine import Trainer\n\ndef make():\n    return Trainer({'lr': 0.1})\n",
+        "import json\n\nprint(json.dumps({}))\n",
+    ],
+)
+def test_other_files_without_a_word_of_training_are_not(text: str, tmp_path: Path) -> None:
+    project(tmp_path)
+    report = check_text(text, str(tmp_path / "run.py"), strict=True)
+    assert not report.findings
+    assert not report.steps
+
+
+def test_what_was_looked_at_for_it_counts_as_followed(tmp_path: Path) -> None:
+    """With a trainer in it tomorrow, the file says something else."""
+    project(tmp_path)
+    text = "from package import table\n\nprint(table)\n"
+    report = check_text(text, str(tmp_path / "run.py"), strict=True)
+    assert str(tmp_path / "package" / "names.py") in report.followed
+
+
+TRAINING = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+class Callbacks:
+    def run(self, what):
+        print(what)
+
+def train(net, callbacks):
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    for epoch in range(9):
+        net.train()
+        for x, y in mystery(epoch):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(net(x), y).backward()
+            for group in optimizer.param_groups:
+                callbacks.run(group["lr"])
+            optimizer.step()
+
+def run():
+    train(nn.Linear(4, 2), Callbacks())
+
+run()
+"""
+
+
+def kinds(text: str) -> list[str]:
+    """The kinds of the loops in `train`, in order, without repetition."""
+    found: dict[int, str] = {}
+
+    def listen(event: Event) -> None:
+        if isinstance(event, LoopEntered) and event.place.function == "train":
+            found[event.place.line] = event.loop.kind
+
+    check_text(text, "/nowhere/a.py", strict=True, listen=listen)
+    return [found[line] for line in sorted(found)]
+
+
+def test_a_method_is_not_the_function_of_its_name() -> None:
+    """`callbacks.run()` does not run the program, nor does `net.train()` call `train`."""
+    assert kinds(TRAINING) == ["epochs", "batches", "other"]
+
+
+def test_a_method_of_the_file_is_found_by_its_name() -> None:
+    methods = TRAINING.replace("def train(net,", "class Engine:\n  def train(self, net,")
+    methods = methods.replace("train(nn.Linear", "Engine().train(nn.Linear")
+    found = methods.replace("print(what)", "optimizer.step()")
+    seen: list[Event] = []
+    check_text(found, "/nowhere/a.py", strict=True, listen=seen.append)
+    assert any(isinstance(each, OptimizerStep) for each in seen)
+
+
+def test_where_nothing_calls_backward_what_clears_is_the_training_loop() -> None:
+    assert kinds(TRAINING.replace(".backward()", "")) == ["epochs", "batches", "other"]
