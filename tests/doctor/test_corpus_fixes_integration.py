@@ -56,7 +56,8 @@ for path in sys.argv[1:]:
 
 def check(text: str, path: Path) -> list[Finding]:
     found = check_text(text, str(path), strict=True).findings
-    return [finding for finding in found if finding.severity != "advice"]
+    own = path.parent.name  # some rules only advise where nobody is seen to be hurt
+    return [each for each in found if each.severity != "advice" or each.code == own]
 
 
 def with_remedies() -> list[tuple[Path, str, list[Finding]]]:

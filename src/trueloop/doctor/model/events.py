@@ -426,6 +426,8 @@ class StateDictLoaded(Event):
     result_used: bool = False
     missing: tuple[str, ...] = ()
     """Keys that the state lacked (live)."""
+    unexpected: tuple[str, ...] = ()
+    """Keys that the thing lacked (live)."""
 
 
 @dataclass(eq=False, kw_only=True)

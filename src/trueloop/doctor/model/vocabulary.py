@@ -50,3 +50,29 @@ def cuts_by_rank(tree: ast.AST) -> bool:
             if name in _SHARES or (name in _CUTS | _SPLITS and _PER_RANK.search(ast.unparse(node))):
                 return True
     return False
+
+
+def saves_parts(tree: ast.Module) -> bool:
+    """A function of a file, or its top level, writes a choice of a model's entries: only those that
+    are trained, for one."""
+    top = [each for each in tree.body if not isinstance(each, (ast.FunctionDef, ast.ClassDef))]
+    functions: list[list[ast.stmt]] = [
+        [node] for node in walk(tree) if isinstance(node, ast.FunctionDef)
+    ]
+    scopes = ([inner for each in body for inner in walk(each)] for body in (*functions, top))
+    return any(
+        any(map(_chooses_entries, inner)) and any(map(_is_saving, inner)) for inner in scopes
+    )
+
+
+def _chooses_entries(node: ast.AST) -> bool:
+    if not isinstance(node, ast.DictComp) or not any(each.ifs for each in node.generators):
+        return False
+    sources = [ast.unparse(each.iter) for each in node.generators]
+    return any(word in each for each in sources for word in ("state_dict(", "named_parameters("))
+
+
+def _is_saving(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    return getattr(node.func, "attr", getattr(node.func, "id", "")) == "save"

@@ -21,4 +21,4 @@ class Trainer:
 
 
 x = torch.randn(64, 2)
-Trainer(nn.Linear(2, 1), DataLoader(TensorDataset(x, x[:, :1]), 8, shuffle=True)).run(3)
+Trainer(nn.Linear(2, 1), DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), 8, shuffle=True)).run(3)

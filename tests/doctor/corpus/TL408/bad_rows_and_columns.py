@@ -5,7 +5,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 class Loss(nn.Module):
     def forward(self, scores, y):
-        log_p = torch.log(scores.softmax(0))  # <- TL408
+        log_p = torch.log(torch.softmax(scores, 0))  # <- TL408
         return -log_p[torch.arange(len(y)), y].mean()
 
 

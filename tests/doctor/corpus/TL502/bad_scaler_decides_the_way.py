@@ -24,7 +24,7 @@ wants_scaler = args.precision == "fp16"
 if args.shard:
     wants_scaler = False
 if wants_scaler:
-    scaler = torch.amp.GradScaler("cpu", init_scale=8.0)
+    scaler = torch.amp.GradScaler("cuda", enabled=torch.cuda.is_available())
 
 
 def plain_step(inputs, targets):

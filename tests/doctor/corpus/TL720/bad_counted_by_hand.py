@@ -5,7 +5,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 x = torch.randn(128, 3)
-loader = DataLoader(TensorDataset(x, x[:, :1]), 16, shuffle=True)
+loader = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), 16, shuffle=True)
 net = nn.Linear(3, 1)
 opt = torch.optim.Adam(net.parameters())
 for epoch in range(3):

@@ -8,7 +8,9 @@ from torch import nn
 
 os.environ.setdefault("MASTER_ADDR", "localhost")
 os.environ.setdefault("MASTER_PORT", "29613")
-dist.init_process_group("gloo", rank=int(os.getenv("RANK", 0)), world_size=int(os.getenv("N", 1)))
+dist.init_process_group(
+    "gloo", rank=int(os.getenv("RANK", 0)), world_size=int(os.getenv("WORLD_SIZE", 1))
+)
 
 
 class Saver:
@@ -24,10 +26,10 @@ class Saver:
         for epoch in range(epochs):
             if not self.first:
                 continue
-            torch.save(self.model.state_dict(), f"/tmp/flag_{epoch}.pt")
+            torch.save(self.model.state_dict(), f"flag_{epoch}.pt")
         for epoch in range(epochs):
             if self.writes:
-                torch.save(self.model.state_dict(), f"/tmp/property_{epoch}.pt")
+                torch.save(self.model.state_dict(), f"property_{epoch}.pt")
 
 
 model = nn.parallel.DistributedDataParallel(nn.Linear(2, 1))
@@ -38,6 +40,6 @@ for epoch in range(2):
     optimizer.step()
     if dist.get_rank() != 0:
         continue
-    torch.save(model.module.state_dict(), f"/tmp/epoch_{epoch}.pt")
+    torch.save(model.module.state_dict(), f"epoch_{epoch}.pt")
 Saver(model.module).each_epoch(2)
 dist.destroy_process_group()

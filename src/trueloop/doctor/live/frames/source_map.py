@@ -252,30 +252,9 @@ def speaks_of(path: str, beginnings: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=512)
 def saves_parts(path: str) -> bool:
-    """A function of a file, or its top level, writes a choice of a model's entries."""
+    """A file writes a choice of a model's entries."""
     tree = source_of(path).tree
-    if tree is None:
-        return False
-    top = [each for each in tree.body if not isinstance(each, (ast.FunctionDef, ast.ClassDef))]
-    functions: list[list[ast.stmt]] = [
-        [each] for each in ast.walk(tree) if isinstance(each, ast.FunctionDef)
-    ]
-    for body in (*functions, top):
-        inner = [node for each in body for node in ast.walk(each)]
-        saving = (each for each in inner if isinstance(each, ast.Call))
-        if any(map(_chooses_entries, inner)) and any(
-            ast.unparse(each.func).rpartition(".")[2] == "save" for each in saving
-        ):
-            return True
-    return False
-
-
-def _chooses_entries(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.DictComp)
-        and any(each.ifs for each in node.generators)
-        and any("state_dict(" in ast.unparse(each.iter) for each in node.generators)
-    )
+    return tree is not None and vocabulary.saves_parts(tree)
 
 
 @lru_cache(maxsize=1024)
@@ -302,8 +281,8 @@ def is_computed(path: str, name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def tests_above(path: str, line: int) -> tuple[str, ...]:
-    """The conditions around a line in its function, or before it if they leave the function; and
-    the function's decorators."""
+    """The conditions around a line in its function, or before it if they leave the function or the
+    turn of its loop; and the function's decorators."""
     tree = source_of(path).tree
     if tree is None:
         return ()
@@ -319,7 +298,9 @@ def tests_above(path: str, line: int) -> tuple[str, ...]:
         if isinstance(node, ast.If) and node.lineno <= line:
             inside = line <= (node.end_lineno or 0)
             leaves = isinstance(node.body[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break))
-            if inside or (leaves and around):
+            loops = source_of(path).loops_around(line)
+            same_loop = bool(loops) and max(each.lineno for each in loops) < node.lineno
+            if inside or (leaves and (around or same_loop)):
                 found.append(ast.unparse(node.test))
     return tuple(found)
 

@@ -141,6 +141,7 @@ def _given(recorder: Recorder, call: FinishedCall) -> None:
             "strict": None if strict is False and written != "False" else strict,
             "result_used": source_map.result_used(place),
             "missing": tuple(inspection.entries(getattr(call.result, "missing_keys", ()))),
+            "unexpected": tuple(inspection.entries(getattr(call.result, "unexpected_keys", ()))),
         }
 
     assign = call.kwargs.get("assign") is True

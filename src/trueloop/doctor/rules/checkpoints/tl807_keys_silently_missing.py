@@ -38,7 +38,8 @@ assert not unexpected and all(key.startswith("head.") for key in missing), (miss
 warning where keys are seen to be missing, advice otherwise: the file is mostly complete. Not
 reported: files that come from elsewhere (published weights, which may have a different head), a
 result that is used, keys that were removed or filtered by hand, sources that save a chosen part of
-a state dict themselves (adapters), loops over several files, and a `strict` that is an option.
+a state dict themselves, files of adapters that all fit into a model whose weights were loaded
+before, loops over several files, and a `strict` that is an option.
 """
 
 from __future__ import annotations
@@ -58,6 +59,8 @@ class KeysSilentlyMissing(Rule):
         super().__init__()
         self.files = OwnFiles()
         self.candidates: list[tuple[StateDictLoaded, FileLoaded]] = []
+        self.filled: list[Model] = []
+        """Models that have loaded a state before."""
 
     def on_file_saved(self, event: FileSaved) -> None:
         self.files.add(event)
@@ -66,7 +69,15 @@ class KeysSilentlyMissing(Rule):
         self.files.add(event)
 
     def on_state_dict_loaded(self, event: StateDictLoaded) -> None:
-        if event.strict is not False or event.result_used or not isinstance(event.thing, Model):
+        if isinstance(event.thing, Model):
+            self._look_at(event, event.thing)
+            self.filled.append(event.thing)
+
+    def _look_at(self, event: StateDictLoaded, model: Model) -> None:
+        filled = any(each.shares_parameters(model) for each in self.filled)
+        if filled and event.missing and not event.unexpected:
+            return  # an adapter's file, after that of the model it belongs to
+        if event.strict is not False or event.result_used:
             return
         if not isinstance(event.state, Checkpoint) or event.state.edited:
             return

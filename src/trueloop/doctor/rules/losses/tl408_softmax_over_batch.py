@@ -50,7 +50,6 @@ bag, contrastive losses, policies on one observation).
 from __future__ import annotations
 
 from trueloop.doctor.model.events import Loss
-from trueloop.doctor.model.known_values import Unknown
 from trueloop.doctor.model.loss_measurements import HandwrittenSoftmax
 from trueloop.doctor.model.things import Tensor
 from trueloop.doctor.model.value_events import ColumnsPicked
@@ -126,9 +125,7 @@ def _picks_rows(source: Tensor, target: object) -> bool:
     """One index picks rows of both: `output[mask]` and `labels[mask]`."""
     if source.rows_of is None:
         return False
-    if isinstance(target, Tensor):
-        return target.rows_index == source.rows_index
-    return isinstance(target, Unknown) and target.key.endswith(f"[{source.rows_index}]")
+    return isinstance(target, Tensor) and target.rows_index == source.rows_index
 
 
 def _is_batch(target: object) -> bool:

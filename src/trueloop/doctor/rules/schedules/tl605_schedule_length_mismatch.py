@@ -242,6 +242,9 @@ def _per_epoch(
     if len(indices) != len(set(indices)) or (outer.simulated and len(indices) != outer.simulated):
         return ""
     epochs = symbolic.range_of(outer.turns)
+    course = course_of(clock.scheduler)
+    if course is not None and isinstance(outer.turns, int) and course.calls < outer.turns:
+        return ""  # a different schedule has the other epochs: SWA
     return _compared(clock, length, epochs[0]) if epochs else ""
 
 

@@ -17,6 +17,7 @@ from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.model.submodules import Submodules
 from trueloop.doctor.model.things import NOWHERE, Checkpoint, Model, StateDict, Tensor, Thing
+from trueloop.doctor.model.vocabulary import saves_parts
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.passed_arguments import where_passed
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
@@ -283,30 +284,7 @@ def _speaks_of_prefix(tree: ast.Module) -> bool:
     )
 
 
-@once
-def _saves_parts(tree: ast.Module) -> bool:
-    """The source itself writes files with a choice of a model's entries: only those that are
-    trained, for one."""
-    top = [each for each in tree.body if not isinstance(each, (ast.FunctionDef, ast.ClassDef))]
-    functions: list[list[ast.stmt]] = [
-        [node] for node in walk(tree) if isinstance(node, ast.FunctionDef)
-    ]
-    scopes = ([inner for each in body for inner in walk(each)] for body in (*functions, top))
-    return any(
-        any(map(_chooses_entries, inner)) and any(map(_is_saving, inner)) for inner in scopes
-    )
-
-
-def _chooses_entries(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.DictComp)
-        and any(each.ifs for each in node.generators)
-        and any("state_dict(" in written(each.iter) for each in node.generators)
-    )
-
-
-def _is_saving(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and written(node.func).rpartition(".")[2] == "save"
+_saves_parts = once(saves_parts)
 
 
 def _strict(call: LibraryCall) -> bool | None:

@@ -131,7 +131,10 @@ def as_tensor(m: Interpreter, value: Value | None, node: ast.AST) -> Tensor:
     """A value taken for a tensor, with whatever history it can have."""
     if isinstance(value, Tensor):
         return value
-    return derive(m, node, *tensors_in(m, value, node), keeps_loss=True)
+    made = derive(m, node, *tensors_in(m, value, node), keeps_loss=True)
+    if isinstance(value, Unknown) and value.of and value.key.endswith("]"):
+        made.rows_index = m.key(value.of[-1])
+    return made
 
 
 def combine(m: Interpreter, sign: ast.operator, left: Value, right: Value, node: ast.AST) -> Tensor:
@@ -238,8 +241,8 @@ def element(m: Interpreter, value: Tensor, index: Value, node: ast.AST) -> Tenso
             made.role = "input" if key == 0 else "target"
     else:
         made.shape, made.dtype = shapes.indexed(value.shape, index), value.dtype
-        if isinstance(index, (Tensor, Unknown)):
-            made.rows_of, made.rows_index = value, m.key(index)
+    if isinstance(index, (Tensor, Unknown)):
+        made.rows_of, made.rows_index = value, m.key(index)
     made.grad_of, made.data_of = value.grad_of, value.data_of
     if is_sliced(m, index):
         made.of = (value, index)
