@@ -136,3 +136,31 @@ def test_a_method_of_the_file_is_found_by_its_name() -> None:
 
 def test_where_nothing_calls_backward_what_clears_is_the_training_loop() -> None:
     assert kinds(TRAINING.replace(".backward()", "")) == ["epochs", "batches", "other"]
+
+
+RANKS_BY_AN_OPTION = """
+import argparse
+import torch
+from torch.utils.data import DataLoader, DistributedSampler, RandomSampler, TensorDataset
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--local_rank", type=int, default=-1)
+args = parser.parse_args()
+if args.local_rank != -1:
+    torch.distributed.init_process_group("nccl")
+data = TensorDataset(torch.randn(64, 4), torch.randint(2, (64,)))
+sampler = RandomSampler(data) if args.local_rank == -1 else DistributedSampler(data)
+loader = DataLoader(data, batch_size=8, sampler=sampler)
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(3):
+    for x, y in loader:
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+"""
+
+
+def test_the_way_that_a_default_leaves_out_is_read_too() -> None:
+    found = check_text(RANKS_BY_AN_OPTION, "/nowhere/train.py", strict=True).findings
+    assert [(each.code, each.place.line) for each in found] == [("TL704", 17)]

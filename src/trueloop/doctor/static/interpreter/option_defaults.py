@@ -6,7 +6,7 @@ import operator
 
 from trueloop.doctor.static.interpreter.branches import BranchPolicy, limit_in
 from trueloop.doctor.static.interpreter.survey import FileSummary
-from trueloop.doctor.static.interpreter.values import Value
+from trueloop.doctor.static.interpreter.values import Constant, Value
 
 ORDER = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 
@@ -26,7 +26,15 @@ def decided_by_default(
     name = equals[0].rpartition(".")[2]
     defaults = (each.options.get(name) for each in surveys)
     default = next((each for each in defaults if isinstance(each, (str, int, float))), None)
+    if not isinstance(default, str) and not _is_of_a_count(value):
+        return None  # `args.local_rank == -1`: the way without the default is to be read, too
     return None if default is None else bool(default == equals[1])
+
+
+def _is_of_a_count(value: Value) -> bool:
+    """`collected == args.accumulate`: something that a loop counts is compared."""
+    parts = getattr(value, "of", ())
+    return any(isinstance(each, Constant) and each.loop_variant for each in parts)
 
 
 def _with_all_defaults(
