@@ -5,8 +5,8 @@
 #   make test-all
 # One measures (docs/speed.md):
 #   make bench [ARGS="spiral gpt --rounds 7"]    other loops and trainers beside ours
-# One writes the reference of the public names, from their docstrings:
-#   make api                                     docs/api/index.html
+# One builds the site of the documents, which opens without a network:
+#   make docs                                    docs/_build/index.html
 # And one for each version of torch that is to be tried, in an environment of its own:
 #   make test-torch TORCH=2.6.0 [PATHS="tests/step tests/feed"] [JOBS=1]
 PYTHON ?= python3
@@ -14,7 +14,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test test-all lint types unit bench bench-gpu api test-torch clean
+.PHONY: demo test test-all lint types unit bench bench-gpu docs test-torch clean
 
 demo: $(READY)
 	$(BIN)/trueloop train spiral --run runs/demo-$$(date +%Y%m%d-%H%M%S)
@@ -59,9 +59,15 @@ $(PEERS_READY): $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[peers]'
 	touch $@
 
-api: $(READY)
+DOCS_READY := $(VENV)/.docs-ready
+
+docs: $(DOCS_READY)
+	$(BIN)/python -m sphinx -W --keep-going -q -b html -j 2 docs docs/_build
+	@echo docs/_build/index.html
+
+$(DOCS_READY): $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
-	$(BIN)/python -W ignore -m pdoc trueloop --docformat google --no-show-source -o docs/api
+	touch $@
 
 TORCH      ?=
 TORCH_VENV ?= .venv-torch-$(TORCH)
@@ -92,4 +98,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-torch-* build dist docs/api src/*.egg-info
+	rm -rf $(VENV) .venv-torch-* build dist docs/_build docs/api docs/rules docs/lab src/*.egg-info

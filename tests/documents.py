@@ -20,13 +20,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = Path(__file__).with_name("documents")
-DOCUMENTS = (
-    "README.md", "CONTRIBUTING.md", "docs/bench.md", "docs/check.md",
-    "docs/fine-tuning.md", "docs/generate.md", "docs/loop.md",
-    "docs/many-ranks.md", "docs/profile.md", "docs/scale.md",
-    "docs/using-a-model.md", "docs/watch.md",
-)  # fmt: skip
-"""All but those that commands write: the index of the rules and the crib sheet."""
+GENERATED = {"rules.md", "crib-sheet.md", "options.md"}
+"""What commands write: the index of the rules, the crib sheet, the options."""
+PAGES = sorted(
+    f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md") if page.name not in GENERATED
+)
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", *PAGES)
 _FENCE = re.compile(r"^(?P<indent> *)```(?P<language>[\w-]*)\n(?P<text>.*?)^ *```$", re.M | re.S)
 _MARK = re.compile(
     r"<!-- (?:(?P<part>part of )?output(?P<apart>, figures apart)?: "

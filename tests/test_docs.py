@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from documents import DOCUMENTS, FOLDERS, ROOT, Block, blocks, is_shown
+from documents import DOCUMENTS, FOLDERS, GENERATED, PAGES, ROOT, Block, blocks, is_shown
 from trueloop.cli import VERBS, main
 
 BLOCKS = [block for document in DOCUMENTS for block in blocks(document)]
@@ -135,13 +135,16 @@ CALLS = [
 ]
 
 
+OF_A_TASK = ("train", "verify-resume", "tune")
+
+
 def _parses(verb: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """Every option that is written is one of the verb's, as its help lists them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["trueloop"])
-        task = [word for word in words[:1] if verb in ("train", "verify-resume")]
+        task = [word for word in words[:1] if verb in OF_A_TASK]
         known = task if task and task[0] in ("spiral", "digits", "table", "images", "text") else []
-        if verb in ("train", "verify-resume") and not known:
+        if verb in OF_A_TASK and not known:
             known = ["table"]
         assert main([verb, *known, "--help"]) == 0
     helped = capsys.readouterr().out
@@ -184,3 +187,55 @@ def test_programs_compile(block: Block) -> None:
 def test_configurations_are_read(block: Block) -> None:
     load = tomllib.loads if block.language == "toml" else yaml.safe_load
     assert load(block.text)
+
+
+# ------------------------------------------------------------------------------- the site
+
+DOCS = ROOT / "docs"
+
+
+def _in_toctrees() -> list[str]:
+    """The pages that a toctree of a page names."""
+    trees = [
+        tree
+        for page in PAGES
+        for tree in re.findall(
+            r"^:::\{toctree\}\n(.*?)^:::", (ROOT / page).read_text("utf-8"), re.M | re.S
+        )
+    ]
+    lines = [line.strip() for tree in trees for line in tree.splitlines()]
+    return [line for line in lines if line and line[0] != ":"]
+
+
+def test_every_page_is_in_one_toctree() -> None:
+    """A page that is in none cannot be found on the site: name it in docs/index.md."""
+    listed = _in_toctrees()
+    built = {"options", "api/index"}
+    there = {page.stem for page in DOCS.glob("*.md")} | built
+    assert set(listed) - built == there - built - {"index"}
+    assert len(listed) == len(set(listed))
+
+
+def _anchors(page: Path) -> set[str]:
+    """The anchors that GitHub and the site give to a page's headings."""
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.M | re.S)
+    titles = re.findall(r"^#+ (.+)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_every_link_leads_to_a_file_and_a_heading() -> None:
+    wrong = []
+    for name in (*DOCUMENTS, *(f"docs/{each}" for each in sorted(GENERATED))):
+        page = ROOT / name
+        for target in re.findall(
+            r"\]\(([^)\s]+)\)", page.read_text("utf-8") if page.exists() else ""
+        ):
+            if re.match(r"\w+:", target):
+                continue
+            path, _, anchor = target.partition("#")
+            file = page.parent / path if path else page
+            if path.startswith(("rules/", "lab/", "api/", "options.md")):
+                continue  # written when the site is built, which fails on a wrong link
+            if not file.exists() or (anchor and anchor not in _anchors(file)):
+                wrong.append(f"{name}: {target}")
+    assert not wrong

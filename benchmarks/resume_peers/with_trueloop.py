@@ -1,4 +1,4 @@
-"""Trueloop: a loop of one's own, one line that goes on and one that saves (docs/loop.md)."""
+"""Trueloop: a loop of one's own, one line that goes on and one that saves (docs/checkpoints.md)."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, TensorDataset
 import trueloop
 from trueloop.checkpoint import Checkpoints, contents, load_checkpoint
 
-GUIDE = Path(__file__).parents[2] / "docs" / "loop.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "checkpoints.md"
 NESTED = ("step", "feed", "rng")
 
 
