@@ -20,7 +20,7 @@ Command = Callable[..., Any]
 
 BAD_OPTIONS = [
     ("--epoch 3", "unknown option --epoch: did you mean '--epochs'?"),
-    ("--batchsize=8", "unknown option --batchsize: did you mean '--batch-size'?"),
+    ("--batchsize=8", "unknown option --batchsize: did you mean '--batch-size'"),
     ("--zzz 3", "unknown option --zzz: see --help"),
     ("--learning-rate 0.1", "unknown option --learning-rate: did you mean '--lr'?"),
     ("--learning_rate=0.1", "unknown option --learning_rate: did you mean '--lr'?"),

@@ -14,6 +14,8 @@ import torch
 from trueloop import threads
 from trueloop.checkpoint import load_checkpoint
 from trueloop.cli import _training
+from trueloop.cli._session import open_session
+from trueloop.cli.options import settings_from
 from trueloop.run import Run
 from trueloop.tasks import limits
 
@@ -361,3 +363,15 @@ def test_a_limit_of_the_users_replaces_the_tasks(command: Command, line: str) ->
     done = command("train", line, "--clip-value=0.5", "--clip-norm=1", "--run=b", "--quiet")
     assert done.status == 2
     assert "write one of them" in done.err
+
+
+def test_balance_draws_each_class_equally_often(command: Command, line: str) -> None:
+    rows = [f"{k},{'rare' if k % 10 == 0 else 'often'}" for k in range(200)]
+    Path("rare.csv").write_text("\n".join(["x,y", *rows]))
+    session = open_session(
+        settings_from("table", "--data rare.csv --target y --balance --batch-size 20".split())
+    )
+    labels = torch.cat([targets for _, targets in session.train.epoch(0)])
+    assert abs(int((labels == 0).sum()) - len(labels) / 2) <= 2
+    assert session.settings.config()["balance"] is True
+    assert "--balance is for classes" in command("train", line, "--balance").complaint

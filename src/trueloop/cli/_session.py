@@ -10,6 +10,7 @@ from torch import nn
 from torch.utils.data import DataLoader, IterableDataset
 
 from trueloop import (
+    _options,
     device as devices,
     metrics as metric_sets,
     optimizers,
@@ -26,9 +27,10 @@ from trueloop.cli.options import (
     make_schedule,
     settings_from,
 )
-from trueloop.errors import ConfigError, DeviceError, RunError, nearest
+from trueloop.errors import ConfigError, DeviceError, RunError, UserError, nearest
 from trueloop.evaluation import evaluate, evaluating
 from trueloop.feed import Feed
+from trueloop.feed.weighted import BALANCED, labels_of
 from trueloop.loop.clock import plan, run_length
 from trueloop.records import EvalRecord, LossOutput
 from trueloop.run import Run
@@ -106,6 +108,8 @@ def open_session(settings: Settings, data: tuple[Task, Splits] | None = None) ->
     _take_stated_threads(settings, task)
     settings = settings.settled(task)
     recipe = settings.recipe
+    if recipe.balance and task.kind not in ("multiclass", "binary"):
+        raise ConfigError(f"--balance is for classes, and this task is a {task.kind}: leave it out")
     train = make_feed(settings, device, splits.train, transform=splits.augment, train=True)
     _check_batch_size(recipe.batch_size, train)
     if train.has_length:
@@ -230,6 +234,9 @@ def make_feed(
 ) -> Feed:
     """A feed over a split: shuffled and transformed for training, else in order and in batches
     that are larger, there being no gradients to keep. A DataLoader is taken as it is."""
+    balance = train and settings.recipe.balance
+    if balance:
+        _check_balance(data)
     if isinstance(data, DataLoader):
         return Feed(data, device=device)
     size = settings.recipe.batch_size
@@ -242,11 +249,24 @@ def make_feed(
         data,
         size if train else without_gradients,
         shuffle=train and not in_turn,
+        weights=BALANCED if balance else None,
         seed=settings.run.seed,
         workers=settings.run.workers,
         device=device,
         transform=transform,
     )
+
+
+def _check_balance(data: Any) -> None:
+    """Refuse --balance for data whose classes cannot be read off."""
+    try:
+        labels_of(data)
+    except UserError as error:
+        raise ConfigError(
+            "--balance needs training data in memory with one class for each sample, (inputs, "
+            f"targets) or a data set with `targets`, and these are {_options.kind_of(data)}: leave "
+            "it out"
+        ) from error
 
 
 def _placed(model: nn.Module, device: torch.device) -> nn.Module:

@@ -22,15 +22,22 @@ class Draws:
         epoch: from 0.
         indices: of the batch's samples, int64, shape (B,).
         device: where the numbers are put; None: the CPU.
+        keys: in place of `indices` for the draws, where a sample comes more than once in an epoch.
     """
 
     def __init__(
-        self, seed: int, epoch: int, indices: Indices, device: torch.device | None = None
+        self,
+        seed: int,
+        epoch: int,
+        indices: Indices,
+        device: torch.device | None = None,
+        keys: Indices | None = None,
     ) -> None:
         self.indices = indices
         """Sample indices of the batch, int64, shape (B,)."""
         self._device = device
-        self._keys = mix_array(indices.astype(np.uint64), seed, epoch)[:, None]
+        words = (indices if keys is None else keys).astype(np.uint64)
+        self._keys = mix_array(words, seed, epoch)[:, None]
         self._column = 0
 
     def __call__(self, k: int = 1) -> Tensor:

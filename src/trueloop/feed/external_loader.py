@@ -11,10 +11,10 @@ import torch
 from torch.utils.data import BatchSampler, DataLoader, IterableDataset
 
 from trueloop import ranks, seed as seeds
-from trueloop.errors import DataError, RunError, UserError
+from trueloop.errors import ConfigError, DataError, RunError, UserError
 from trueloop.feed.collate import reason_of
 from trueloop.feed.cursor import Cursor, Generators, OwnState, set_generators, timed
-from trueloop.feed.loader import has_len, set_epoch
+from trueloop.feed.loader import LoaderOptions, has_len, set_epoch
 from trueloop.feed.parts import RankShare
 from trueloop.feed.split import Together, check_counts_once, check_lengths, check_split, split_of
 from trueloop.feed.workers import iterate
@@ -22,6 +22,18 @@ from trueloop.shapes import COUNT, ListOf, OneOf, Shape
 
 _END = object()
 _GENERATORS = ListOf(seeds.CPU_STATE["torch"])
+
+
+def check_options(loader: Any, fetching: LoaderOptions, **given: bool) -> None:
+    """Raise `ConfigError` for options of `Feed` beside a loader, which is taken as it is."""
+    default = LoaderOptions(pin_memory=fetching.pin_memory)
+    for name in ("workers", "collate_fn", "prefetch_factor", "persistent_workers"):
+        given[name] = getattr(fetching, name) != getattr(default, name)
+    if wrong := [name for name, is_given in given.items() if is_given]:
+        raise ConfigError(
+            f"a {type(loader).__name__} is taken as it is, without {', '.join(wrong)}: set it "
+            "in the loader, or give Feed the data set instead, Feed(loader.dataset, ...)"
+        )
 
 
 def is_loader(data: Any) -> bool:

@@ -18,7 +18,7 @@ from trueloop.feed.collate import Collate
 from trueloop.feed.cursor import Cursor
 from trueloop.feed.draws import Draws
 from trueloop.feed.epoch import Epoch
-from trueloop.feed.external_loader import ExternalLoader, is_loader
+from trueloop.feed.external_loader import ExternalLoader, check_options, is_loader
 from trueloop.feed.fetching import Source, fetch_ahead_of, stays_on_cpu
 from trueloop.feed.loader import IterableSource, LoaderOptions, MapSource
 from trueloop.feed.order import SampleOrder
@@ -27,6 +27,7 @@ from trueloop.feed.shards.dataset import Shards
 from trueloop.feed.shards.source import Sharded
 from trueloop.feed.tensors import Arrays, is_arrays
 from trueloop.feed.transform import Transform, checked
+from trueloop.feed.weighted import WeightedOrder, weights_of
 from trueloop.records import batch_samples, batch_tokens
 from trueloop.shapes import COUNT, ListOf, Maybe, OneOf, Shape, problem
 
@@ -76,6 +77,9 @@ class Feed:
         data: the samples, see above.
         batch_size: samples per batch, of all ranks together; None only for a `DataLoader`.
         shuffle: a new order in each epoch; False takes the samples as they come.
+        weights: with `shuffle`, draw each sample in proportion to its weight, with replacement, and
+            as many in an epoch as there are: numbers from 0 up, of shape (samples,); "balanced"
+            draws each class equally often (of (inputs, targets), or a data set's `targets`).
         seed: of the order and of all that the samples and `transform` draw.
         workers: processes that fetch single samples; arrays need none, and none is started.
         drop_last: skip a last batch that is smaller than the others.
@@ -103,6 +107,7 @@ class Feed:
         "batch_size": OneOf(None, COUNT),
         "samples": OneOf(None, COUNT),
         "shuffle": bool,
+        "weights": Maybe(OneOf(None, str)),
         "drop_last": bool,
         "epoch": COUNT,
         "batch": COUNT,
@@ -119,6 +124,7 @@ class Feed:
         batch_size: int | None = None,
         *,
         shuffle: bool = False,
+        weights: Any = None,
         seed: int = 0,
         workers: int = 0,
         drop_last: bool = False,
@@ -148,10 +154,18 @@ class Feed:
             persistent_workers=_options.flag("persistent_workers", persistent_workers),
             pin_memory=self.device is not None and self.device.type == "cuda",
         )
-        if fetch_ahead is not None:
-            _options.flag("fetch_ahead", fetch_ahead)
         if isinstance(data, DataLoader) or (batch_size is None and is_loader(data)):
-            self._check_loader(data, batch_size, fetching, fetch_ahead)
+            check_options(
+                data,
+                fetching,
+                batch_size=batch_size is not None,
+                shuffle=self.shuffle,
+                weights=weights is not None,
+                seed=self.seed != 0,
+                drop_last=self.drop_last,
+                transform=transform is not None,
+                fetch_ahead=fetch_ahead is not None,
+            )
         else:
             _options.whole("batch_size", batch_size, 1, 32)
         self.batch_size = None if batch_size is None else int(batch_size)
@@ -161,6 +175,7 @@ class Feed:
         )
         self.samples = self._source.samples
         """Samples in the data; None where that cannot be known before the end."""
+        self._weights = weights_of(weights, data, self.samples, shuffle=self.shuffle)
         self._length = self._count_batches()
         self._place = Cursor(0, 0)
 
@@ -190,28 +205,6 @@ class Feed:
         kinds.check_stream(fetching.workers, self._transform)
         assert self.batch_size is not None
         return IterableSource(data, self.batch_size, self.drop_last, self.seed, fetching)
-
-    def _check_loader(
-        self, loader: Any, batch_size: int | None, fetching: LoaderOptions, fetch_ahead: bool | None
-    ) -> None:
-        default = LoaderOptions(pin_memory=fetching.pin_memory)
-        given = {
-            "batch_size": batch_size is not None,
-            "shuffle": self.shuffle,
-            "seed": self.seed != 0,
-            "drop_last": self.drop_last,
-            "transform": self._transform is not None,
-            "workers": fetching.workers != default.workers,
-            "collate_fn": fetching.collate_fn is not None,
-            "prefetch_factor": fetching.prefetch_factor != default.prefetch_factor,
-            "persistent_workers": fetching.persistent_workers != default.persistent_workers,
-            "fetch_ahead": fetch_ahead is not None,
-        }
-        if wrong := [name for name, is_given in given.items() if is_given]:
-            raise ConfigError(
-                f"a {type(loader).__name__} is taken as it is, without {', '.join(wrong)}: set it "
-                "in the loader, or give Feed the data set instead, Feed(loader.dataset, ...)"
-            )
 
     def _count_batches(self) -> int | None:
         """Batches per epoch; None if the number is known only when an epoch ends."""
@@ -373,8 +366,8 @@ class Feed:
             batches = transfer.to_device(fetched, self.device)
         if self._transform is not None:
             draws = (
-                Draws(self.seed, epoch, indices, self.device or source.device)
-                for indices in order.batches(stretches)
+                Draws(self.seed, epoch, indices, self.device or source.device, keys)
+                for indices, keys in order.keyed_batches(stretches)
             )
             batches = map(checked(self._transform), batches, draws)
         stays = stays_on_cpu(source, self.device)
@@ -383,6 +376,8 @@ class Feed:
     def _order(self, epoch: int) -> SampleOrder:
         if isinstance(self._source, Sharded):
             return self._source.order(self.seed, epoch, self.shuffle)
+        if self._weights is not None:
+            return WeightedOrder(self._weights, self.seed, epoch)
         assert self.samples is not None
         return SampleOrder(self.samples, self.seed, epoch, self.shuffle)
 
@@ -494,6 +489,7 @@ class Feed:
             "batch_size": self.batch_size,
             "samples": self.samples,
             "shuffle": self.shuffle,
+            "weights": None if self._weights is None else self._weights.digest,
             "drop_last": self.drop_last,
             **(self._source.identity() if isinstance(self._source, Sharded) else {}),
         }

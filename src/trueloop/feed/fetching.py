@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from trueloop import _options
 from trueloop.errors import ConfigError
 from trueloop.feed.ahead import FetchAhead
 from trueloop.feed.batched import Batched
@@ -25,6 +26,8 @@ def fetch_ahead_of(
 
     Raises `ConfigError` where it is `wanted` of data that workers fetch.
     """
+    if wanted is not None:
+        _options.flag("fetch_ahead", wanted)
     if not isinstance(source, (Arrays, Batched)):
         if wanted:
             raise ConfigError(

@@ -112,13 +112,14 @@ class _Samples(Dataset[Any]):
         self.seed = seed
         self._epoch: int | None = None
 
-    def __getitems__(self, key: tuple[int, list[int]]) -> list[Any] | SampleFailure:
-        """The samples of one batch, which the sampler names by epoch and indices."""
-        epoch, indices = key
+    def __getitems__(self, key: tuple[int, list[int], list[int]]) -> list[Any] | SampleFailure:
+        """The samples of one batch, which the sampler names by epoch, indices and the keys of what
+        they draw."""
+        epoch, indices, keys = key
         self._set_epoch(epoch)
         samples = []
-        for index in indices:
-            seeds.seed_sample(self.seed, epoch, index)
+        for index, word in zip(indices, keys, strict=True):
+            seeds.seed_sample(self.seed, epoch, word)
             try:
                 samples.append(self.dataset[index])
             except Exception as error:
@@ -135,9 +136,9 @@ class _Samples(Dataset[Any]):
 class _Ranges(_Samples):
     """An iterable data set that reads any range of its stream (`iter_range`)."""
 
-    def __getitems__(self, key: tuple[int, list[int]]) -> list[Any] | SampleFailure:
+    def __getitems__(self, key: tuple[int, list[int], list[int]]) -> list[Any] | SampleFailure:
         """The samples of one batch, which the sampler names by epoch and positions."""
-        epoch, positions = key
+        epoch, positions, _ = key
         self._set_epoch(epoch)
         first, stop = positions[0], positions[-1] + 1
         samples: list[Any] = []
@@ -193,8 +194,10 @@ class MapSource:
     def _keys(
         self, order: SampleOrder, epoch: int, stretches: Sequence[Stretch]
     ) -> Iterator[tuple[Any, ...]]:
-        """Names each batch by epoch and sample indices."""
-        return ((epoch, indices.tolist()) for indices in order.batches(stretches))
+        """Names each batch by epoch, sample indices and the keys of what the samples draw."""
+        for indices, keys in order.keyed_batches(stretches):
+            listed = indices.tolist()
+            yield epoch, listed, listed if keys is indices else keys.tolist()
 
     def batches(
         self, order: SampleOrder, epoch: int, stretches: Sequence[Stretch]

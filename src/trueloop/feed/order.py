@@ -9,7 +9,7 @@ change with the version of torch or numpy.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -69,6 +69,10 @@ class SampleOrder:
         if stretch.is_contiguous:
             return self.span(stretch.first, stretch.stop)
         return self.at(stretch.positions())
+
+    def keyed_batches(self, stretches: Sequence[Stretch]) -> Iterator[tuple[Indices, Indices]]:
+        """Sample indices batch by batch, and the keys of what these samples draw: the indices."""
+        return ((indices, indices) for indices in self.batches(stretches))
 
     def batches(self, stretches: Iterable[Stretch]) -> Iterator[Indices]:
         """Sample indices batch by batch; computed in larger chunks."""

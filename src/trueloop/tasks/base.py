@@ -42,6 +42,9 @@ class Recipe:
     minutes"; null evaluates at the end of each epoch. The end of the run is always evaluated."""
     batch_size: int = 64
     """Samples per micro-batch."""
+    balance: bool = False
+    """Draw each class equally often in the training of a classifier: samples of rare classes come
+    several times in an epoch, those of frequent ones not in each."""
     optimizer: str = "adamw"
     """adamw, adam, sgd (with Nesterov momentum 0.9) or muon (on hidden matrices, with adamw on the
     rest)."""
