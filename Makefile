@@ -62,7 +62,7 @@ $(PEERS_READY): $(READY)
 DOCS_READY := $(VENV)/.docs-ready
 
 docs: $(DOCS_READY)
-	$(BIN)/python -m sphinx -W --keep-going -q -b html -j 2 docs docs/_build
+	$(BIN)/python -m sphinx -W --keep-going -q -E -b html docs docs/_build
 	@echo docs/_build/index.html
 
 $(DOCS_READY): $(READY)

@@ -43,11 +43,13 @@ autodoc_preserve_defaults = True
 autodoc_class_signature = "mixed"
 napoleon_numpy_docstring = False
 napoleon_use_rtype = False
+napoleon_use_ivar = True
 napoleon_attr_annotations = True
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
 add_module_names = False
 
+smartquotes = False
 highlight_language = "none"
 pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "a11y-high-contrast-dark"
