@@ -243,6 +243,20 @@ def test_collate_fn_makes_the_batch(workers: int) -> None:
     assert batches == [[3, [0, 1, 2]], [2, [3, 4]]]
 
 
+def test_a_list_with_a_collate_fn_is_a_list_of_samples() -> None:
+    samples = [(torch.full((n,), n), torch.tensor([n])) for n in range(1, 6)]
+
+    def padded(pairs: list[Any]) -> Any:
+        rows, sizes = zip(*pairs, strict=True)
+        return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True), torch.cat(sizes)
+
+    (first, sizes), (second, _), (third, _) = Feed(samples, 2, collate_fn=padded)
+    assert first.tolist() == [[1, 0], [2, 2]]
+    assert sizes.tolist() == [1, 2]
+    assert second.tolist() == [[3, 3, 3, 0], [4, 4, 4, 4]]
+    assert third.tolist() == [[5] * 5]
+
+
 @pytest.mark.parametrize("workers", [0, 1])
 def test_transform_draws_by_sample(workers: int) -> None:
     def jitter(batch: Any, draws: Any) -> Any:

@@ -183,7 +183,8 @@ class Feed:
         """The source that fits the kind of `data`, with the options checked against it."""
         if self.batch_size is None:
             return ExternalLoader(data)
-        if is_arrays(data) or isinstance(data, BatchDataset):
+        is_samples = fetching.collate_fn is not None and isinstance(data, list)
+        if not is_samples and (is_arrays(data) or isinstance(data, BatchDataset)):
             if fetching.collate_fn is not None:
                 raise ConfigError(
                     "collate_fn is for data sets of single samples, and this data is taken as "

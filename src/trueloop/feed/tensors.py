@@ -107,8 +107,8 @@ def is_arrays(data: Any) -> bool:
     """Whether `data` is for `Arrays`: arrays, or a tuple or dict of anything, or a list of arrays.
 
     A list is ambiguous: one of arrays only (nested or not) is arrays, any other is a list of
-    samples, and so a map-style data set. A subclass of `TensorDataset` that fetches in its own way
-    is a map-style data set too.
+    samples, and so a map-style data set, as each list is that comes with a `collate_fn`. A subclass
+    of `TensorDataset` that fetches in its own way is a map-style data set too.
     """
     if isinstance(data, Dataset):
         inner = data

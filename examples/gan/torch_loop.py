@@ -1,0 +1,48 @@
+"""A GAN by hand: two losses, two optimizers, and whose gradients are cleared when."""
+
+import torch
+from data import ring
+from torch import Tensor, nn
+from torch.nn.functional import binary_cross_entropy_with_logits as bce
+from torch.utils.data import DataLoader
+
+EPOCHS, LATENT = 25, 8
+
+torch.manual_seed(0)
+train = DataLoader(ring(640, seed=0), batch_size=64, shuffle=True)
+generator = nn.Sequential(
+    nn.Linear(LATENT, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 2)
+)
+discriminator = nn.Sequential(
+    nn.Linear(2, 64), nn.LeakyReLU(0.2), nn.Linear(64, 64), nn.LeakyReLU(0.2), nn.Linear(64, 1)
+)
+g_optimizer = torch.optim.Adam(generator.parameters(), lr=2e-3, betas=(0.0, 0.99))
+d_optimizer = torch.optim.Adam(discriminator.parameters(), lr=6e-3, betas=(0.0, 0.99))
+
+
+def d_loss(real: Tensor, noise: Tensor) -> Tensor:
+    with torch.no_grad():
+        fake = generator(noise)
+    on_real, on_fake = discriminator(real), discriminator(fake)
+    return bce(on_real, torch.ones_like(on_real)) + bce(on_fake, torch.zeros_like(on_fake))
+
+
+def g_loss(noise: Tensor) -> Tensor:
+    on_fake = discriminator(generator(noise))
+    return bce(on_fake, torch.ones_like(on_fake))
+
+
+for _ in range(EPOCHS):
+    for real in train:
+        noise = torch.randn(len(real), LATENT)
+        d_optimizer.zero_grad()  # g_loss has left gradients on the discriminator too
+        d_loss(real, noise).backward()
+        d_optimizer.step()
+
+        g_optimizer.zero_grad()
+        g_loss(noise).backward()
+        g_optimizer.step()
+
+with torch.inference_mode():
+    radius = generator(torch.randn(1000, LATENT)).norm(dim=1)
+print(f"radius {radius.mean():.4f} ± {radius.std():.4f}")
