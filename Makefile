@@ -7,6 +7,8 @@
 #   make bench [ARGS="spiral gpt --rounds 7"]    other loops and trainers beside ours
 # One builds the site of the documents, which opens without a network:
 #   make docs                                    docs/_build/index.html
+# One runs the trackers' tests with W&B and MLflow, which `make test` skips:
+#   make test-trackers
 # And one for each version of torch that is to be tried, in an environment of its own:
 #   make test-torch TORCH=2.6.0 [PATHS="tests/step tests/feed"] [JOBS=1]
 PYTHON ?= python3
@@ -14,7 +16,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test test-all lint types unit bench bench-gpu docs test-torch clean
+.PHONY: demo test test-all lint types unit bench bench-gpu docs test-trackers test-torch clean
 
 demo: $(READY)
 	$(BIN)/trueloop train spiral --run runs/demo-$$(date +%Y%m%d-%H%M%S)
@@ -58,6 +60,11 @@ bench-gpu: $(READY)
 $(PEERS_READY): $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[peers]'
 	touch $@
+
+# The trackers with the libraries that are too heavy for each CI run (160 MB).
+test-trackers: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[wandb,mlflow]'
+	$(BIN)/python -m pytest tests/trackers
 
 DOCS_READY := $(VENV)/.docs-ready
 

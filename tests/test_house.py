@@ -51,6 +51,7 @@ FLOORS = {
     "run": 4,
     "lora": 4,
     "generate": 4,
+    "trackers": 5,
     "doctor": 5,
     "tune": 5,
     "tasks": 5,
@@ -68,6 +69,7 @@ HEAVY = (
     "torchmetrics", "rich", "matplotlib", "PIL", "plotly", "jinja2", "jsonargparse", "polars",
     "sklearn", "scipy", "pandas", "yaml", "safetensors", "tokenizers", "transformers", "pyarrow",
     "aiohttp", "optuna", "sqlalchemy",
+    "tensorboard", "wandb", "mlflow",
 )  # fmt: skip
 
 

@@ -51,6 +51,7 @@ _MODULES = (
     "records",
     "schedules",
     "seed",
+    "trackers",
 )
 # What `%load_ext trueloop` looks for.
 _EXTENSION = {
@@ -88,6 +89,7 @@ if TYPE_CHECKING:
         records as records,
         schedules as schedules,
         seed as seed,
+        trackers as trackers,
     )
     from trueloop.checkpoint import Checkpoints as Checkpoints, load_checkpoint as load_checkpoint
     from trueloop.checkpoint.export import save_weights as save_weights

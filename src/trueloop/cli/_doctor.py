@@ -19,6 +19,7 @@ from trueloop.names import printable_line
 from trueloop.run import Run
 from trueloop.tasks import READY_MADE
 from trueloop.tasks.data_findings import DataFinding, skipped_samples
+from trueloop.trackers import BY_NAME as TRACKERS
 
 _OURS = ("TL3", "TL4", "TH103")
 """Rules about the model, the loss and the learning rate, which in the ready-made tasks are not the
@@ -29,6 +30,8 @@ user's."""
 def watched_session(settings: Settings) -> Iterator[TrainingSession]:
     """The session of `settings`, watched from the making of its data and model on, unless
     --no-doctor was asked for. Afterwards torch has as many threads as before."""
+    for name in settings.run.track or ():
+        TRACKERS[name].require()  # before the data are read
     threads = torch.get_num_threads()
     try:
         with _watched(settings) as session:

@@ -40,6 +40,8 @@ from trueloop.run.profile import FOLDER, TRACE, Profile, in_short
 from trueloop.run.rank_log import RankLog
 from trueloop.seed import rng_preserved
 from trueloop.stopping import EarlyStopping
+from trueloop.trackers import open_tracker
+from trueloop.trackers.tracker import Tracker
 
 MOST_RESIDUALS = 5000
 """Points of the report's residual plot; more would only be drawn over each other."""
@@ -216,7 +218,8 @@ def train(
             sinks.append(session.doctor)
         if options.log_ranks:
             sinks.append(stack.enter_context(RankLog(run.path, session.device)))
-        sinks += others
+        tracked = _trackers(session, run)
+        sinks += [*map(stack.enter_context, tracked), *others]
         if options.profile is not None and ranks.is_main():
             sinks.append(stack.enter_context(_profile(session, run, options.profile, resume_from)))
         train_it = partial(
@@ -244,7 +247,24 @@ def train(
         )
         collect_as_usual()
         history: History = on_stage(train_it)
+        for tracker in tracked:
+            tracker.close(history.status)
         return history
+
+
+def _trackers(session: TrainingSession, run: Run) -> list[Tracker]:
+    """Those of --track."""
+    options = session.settings.run
+    return [
+        open_tracker(
+            name,
+            run.path / "trackers" / name,
+            run=run.name,
+            config=run.config,
+            by_line=options.log_every is not None,
+        )
+        for name in options.track or ()
+    ]
 
 
 def _profile(

@@ -16,7 +16,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, ClassVar
 
-from trueloop import ranks, schedules
+from trueloop import ranks, schedules, trackers
 from trueloop.cli._values import above_0, above_1, check_every, check_length, one_of
 from trueloop.cli.config_file import known_keys, read_config
 from trueloop.cli.parser import Parser, add_dataclass, option_for, path_from
@@ -110,6 +110,9 @@ class RunOptions:
     log_every: str | None = None
     """Write a line to the log every "100 updates", "1 epoch", "10 minutes" and so on, with the mean
     loss since the last line; null writes one per update."""
+    track: list[str] | None = None
+    """Send the curves to tensorboard, wandb, mlflow, csv or jsonl too, or to several of them; their
+    files lie in trackers/ in the run directory."""
     save_every: str | None = None
     """Save a checkpoint every "50 updates", "1_000_000 tokens", "2 epochs" or "10 minutes"; null
     saves after an evaluation and at the end of an epoch, if five seconds have passed. The best
@@ -149,7 +152,7 @@ class VerifyOptions(RunOptions):
     verb: ClassVar[str] = "verify-resume"
     of_recipe: ClassVar[frozenset[str]] = frozenset({"updates"})
     left_out: ClassVar[frozenset[str]] = frozenset(
-        {"run", "resume", "max_minutes", "profile", "quiet"}
+        {"run", "resume", "max_minutes", "profile", "quiet", "track"}
     )
 
     quiet: bool = True
@@ -413,6 +416,8 @@ def check(settings: Settings) -> None:
     check_range("--keep-last", run.keep_last, 1, most, unit="checkpoints", example=3)
     check_range("--profile", run.profile, 1, MOST_PROFILE, unit="updates", example=20)
     one_of("--on-save-error", run.on_save_error, ("stop", "continue"))
+    for name in run.track or ():
+        one_of("--track", name, tuple(trackers.BY_NAME))
     check_every("--eval-every", recipe.eval_every)
     check_every("--log-every", run.log_every)
     check_every("--save-every", run.save_every)

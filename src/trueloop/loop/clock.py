@@ -29,6 +29,10 @@ class Stopwatch:
 
     def __init__(self) -> None:
         self.earlier = 0.0
+        self.begin()
+
+    def begin(self) -> None:
+        """Count from now on, after the earlier seconds."""
         self._started = time.perf_counter()
 
     def __call__(self) -> float:

@@ -120,6 +120,19 @@ class FitState:
             f"them: write {length.unit}={done + amount} to train {amount} more"
         )
 
+    def begin_sinks(self, sinks: Sequence[Any]) -> None:
+        """Tell those that have a method `begin` where the run starts; of many ranks, on the main
+        one."""
+
+        def begin() -> None:
+            for sink in sinks:
+                if (told := getattr(sink, "begin", None)) is not None:
+                    counts = {"samples": self.clock.samples, "tokens": self.clock.tokens}
+                    told(updates=self.step.updates, **counts, seconds=self._seconds.earlier)
+
+        ranks.on_main(begin, "the start of the sinks")
+        self._seconds.begin()  # a tracker may take seconds to open its store
+
     def add(self, record: StepRecord, last: bool) -> None:
         """After the sinks have a record: count its update, whose loss is not read, and do, or note,
         what is due; `last` is whether its batch is the last of the epoch."""

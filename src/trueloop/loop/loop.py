@@ -100,7 +100,7 @@ def fit(
         Stop(max_seconds, grace_seconds=grace_seconds) as stop,
         HangWatch(None if run is None else run.path, minutes=hang_minutes, exits=hang_exit),
         scoring.observed(),
-        _opened(run, state, checkpoints, resume_from) as opened,
+        _opened(run, state, checkpoints, resume_from, sinks) as opened,
     ):
         return _train(state, stop, [*opened, *sinks])
 
@@ -139,7 +139,7 @@ def _train(state: FitState, stop: Stop, sinks: Sequence[Sink]) -> History:
 
 @contextmanager
 def _opened(
-    run: Any, state: FitState, saved: Checkpoints | None, resumed: Any
+    run: Any, state: FitState, saved: Checkpoints | None, resumed: Any, others: Sequence[Sink]
 ) -> Iterator[list[Any]]:
     """The run begun, and the sinks of a run directory, which is locked against other processes.
 
@@ -154,6 +154,7 @@ def _opened(
         nullcontext() if saved is None else saved.writing(),
     ):
         state.open(resumed)
+        state.begin_sinks(others)
         try:
             if run is not None:
                 by_line = state.clock.intervals[clock.LINE] is not None

@@ -8,6 +8,7 @@ findings.json     what the data checks and the doctor have found
 metrics.jsonl     one line per logged update and per evaluation (`run.log`)
 results.json      written at the end, however it ended
 log/rank-K.jsonl  what each rank does, on request (`run.rank_log`)
+trackers/NAME     what a tracker keeps, on request (`trackers`)
 checkpoints/  pictures/  report.html  plotly.min.js
 """
 

@@ -24,6 +24,7 @@ _UNBORN = re.compile(r"environment\.json|\.lock|\.(environment|config)\.json\.\d
 _REACHED = (
     "results.json", "checkpoints", "metrics.jsonl", "pictures", "report.html", "plotly.min.js",
     "data.json", "task.json", "findings.json", "log", "profile",
+    "trackers",
 )  # fmt: skip
 # What `write_atomic` writes before it gives it its name.
 _TEMPORARY = re.compile(r"\..+\.\d+(\.old)?\.tmp")

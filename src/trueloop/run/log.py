@@ -36,18 +36,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from trueloop.checkpoint import WriteError, cannot_write, write_atomic
 from trueloop.errors import ConfigError, RunError
 from trueloop.files import NotAFileError, cannot_read, open_regular, read_bytes
 from trueloop.records import EvalRecord, StepRecord, direction, is_better, loss_beside
 from trueloop.run import outliers
 from trueloop.run.json_files import spell, unspell
+from trueloop.run.record_buffer import ReadRecord, RecordBuffer
 
-# Records held before their tensors are read: one wait for the device in so many updates.
-_BULK = 256
 Place = tuple[int | None, int | None]
 
 
@@ -86,12 +82,11 @@ class MetricsLog:
             raise ConfigError(f"every_updates is {every_updates}: write 1 or more")
         self.path = Path(path)
         self.every_updates = every_updates
-        self.flush_seconds = flush_seconds
         self.on_error = on_error
         self._unwritten = bytearray()
         self._is_stuck = False
         self.by_line = by_line
-        self._waiting: list[tuple[StepRecord, float, int]] = []
+        self._buffer = RecordBuffer(flush_seconds)
         self._open()
 
     def _open(self) -> None:
@@ -104,7 +99,6 @@ class MetricsLog:
         except OSError as error:
             raise cannot_write(self.path, error) from None
         self._began = time.perf_counter() - earlier
-        self._due = time.perf_counter() + self.flush_seconds
 
     def __call__(self, record: StepRecord | EvalRecord) -> None:
         """Keep a record, to be written soon.
@@ -112,14 +106,14 @@ class MetricsLog:
         Args:
             record: what `fit` hands to its sinks.
         """
-        now = time.perf_counter()
         if isinstance(record, StepRecord):
             is_chosen = (record.update - 1) % self.every_updates == 0 and not self.by_line
             is_logged = record.skipped or (record.updated and is_chosen)
             if is_logged or record.outlier is not None:
-                self._note(record, now, int(is_logged))
+                self.line(record, int(is_logged))
         else:
-            self._try_to_write([*self._drain(), _eval_line(record, now - self._began)])
+            seconds = time.perf_counter() - self._began
+            self._try_to_write([*self._drain(), _eval_line(record, seconds)])
 
     def line(self, record: StepRecord, updates: int) -> None:
         """Log a line that covers several updates, as `fit(log_every=…)` has it.
@@ -128,11 +122,7 @@ class MetricsLog:
             record: with the means over them.
             updates: how many.
         """
-        self._note(record, time.perf_counter(), updates)
-
-    def _note(self, record: StepRecord, now: float, updates: int) -> None:
-        self._waiting.append((record, now - self._began, updates))
-        if len(self._waiting) >= _BULK or now >= self._due:
+        if self._buffer.add(record, updates):
             self._try_to_write(self._drain())
 
     def flush(self) -> None:
@@ -189,22 +179,14 @@ class MetricsLog:
         self.close()
 
     def _drain(self) -> list[str]:
-        waiting, self._waiting = self._waiting, []
-        self._due = time.perf_counter() + self.flush_seconds
-        records = [record for record, _, _ in waiting]
-        losses = _read([record.loss for record in records])
-        norms = iter(_read([r.grad_norm for r in records if r.grad_norm is not None]))
-        parts = iter(_read([part for record in records for part in record.parts.values()]))
-        checks = iter(outliers.read(records))
         lines = []
-        for (record, at, updates), loss in zip(waiting, losses, strict=True):
-            norm = None if record.grad_norm is None else next(norms)
-            means = {name: next(parts) for name in record.parts}
-            if updates:
-                lines.append(_update_line(record, loss, norm, means, at, updates))
-            median = None if record.outlier is None else next(checks)
-            if norm is not None and median is not None:
-                lines.append(_spelled(outliers.note(record, norm, median, at)))
+        for one in self._buffer.read():
+            seconds = one.at - self._began
+            if one.updates:
+                lines.append(_update_line(one, seconds))
+            if one.grad_norm is not None and one.median is not None:
+                noted = outliers.note(one.record, one.grad_norm, one.median, seconds)
+                lines.append(_spelled(noted))
         return lines
 
     def _write(self, lines: list[str]) -> None:
@@ -362,35 +344,19 @@ def _is_before(
     return bool(line["update"] <= update)
 
 
-def _read(tensors: Sequence[Tensor]) -> list[float]:
-    """The values of many scalars for one wait."""
-    if not tensors:
-        return []
-    if len({tensor.dtype for tensor in tensors}) > 1:
-        device = tensors[0].device.type
-        tensors = [t.float() if device == "mps" else t.double() for t in tensors]
-    values: list[float] = torch.stack(list(tensors)).tolist()
-    return values
-
-
-def _update_line(
-    record: StepRecord,
-    loss: float,
-    norm: float | None,
-    parts: dict[str, float],
-    at: float,
-    updates: int,
-) -> str:
-    several = f',"updates":{updates}' if updates > 1 else ""
+def _update_line(one: ReadRecord, at: float) -> str:
+    record = one.record
+    several = f',"updates":{one.updates}' if one.updates > 1 else ""
     tokens = f',"tokens":{record.tokens}' if record.tokens else ""
-    more = "".join(f",{json.dumps(name)}:{_number(value)}" for name, value in parts.items())
+    more = "".join(f",{json.dumps(name)}:{_number(value)}" for name, value in one.parts.items())
     for name, lr in record.lrs.items():
         if lr != record.lr:
             more += f",{json.dumps(f'lr/{name}')}:{_number(lr)}"
     # Written out by hand, being by far the most frequent line: five times the speed of json.dumps.
     return (
         f'{{"kind":"update","epoch":{record.epoch + 1},"batch":{record.batch}'
-        f',"update":{record.update}{several},"loss":{_number(loss)},"grad_norm":{_number(norm)}'
+        f',"update":{record.update}{several},"loss":{_number(one.loss)}'
+        f',"grad_norm":{_number(one.grad_norm)}'
         f',"lr":{_number(record.lr)}{more},"samples":{int(record.samples)}{tokens}'
         f',"skipped":{"true" if record.skipped else "false"},"time":{at:.4f}}}\n'
     )
