@@ -315,7 +315,7 @@ PUBLIC = [
     "Run", "Shards", "Step", "StepRecord", "Task", "TrueloopError",
     "UserError", "errors", "evaluate", "fit", "generate", "load_checkpoint", "load_weights",
     "lora", "losses", "metrics", "optimizers", "predict", "process_group", "records",
-    "save_weights", "schedules", "seed", "seed_everything", "supervised", "watch",
+    "save_weights", "schedules", "seed", "seed_everything", "supervised", "trackers", "watch",
 ]  # fmt: skip
 
 

@@ -200,26 +200,9 @@ def train(
     recipe, options = session.settings.recipe, session.settings.run
     patience = recipe.patience
     with ExitStack() as stack, matmul_in(options.matmul, session.device):
-        sinks: list[Callable[[Any], object]] = []
-        if not options.quiet and ranks.is_main():
-            batches = len(session.train) if session.train.has_length else None
-            progress = ProgressDisplay(
-                epochs=recipe.epochs,
-                updates=recipe.updates,
-                tokens=recipe.tokens,
-                by_epochs=session.settings.by_epochs,
-                batches=batches,
-                monitor=recipe.monitor,
-            )
-            sinks.append(stack.enter_context(progress))
-        # Behind the progress, whose samples per second should not count the drawing.
-        sinks.append(_after_evaluation(session, album))
-        if session.doctor is not None:
-            sinks.append(session.doctor)
-        if options.log_ranks:
-            sinks.append(stack.enter_context(RankLog(run.path, session.device)))
-        tracked = _trackers(session, run)
-        sinks += [*map(stack.enter_context, tracked), *others]
+        tracked = [stack.enter_context(each) for each in _trackers(session, run)]
+        sinks = _sinks(session, run, album, stack)
+        sinks += [*tracked, *others]
         if options.profile is not None and ranks.is_main():
             sinks.append(stack.enter_context(_profile(session, run, options.profile, resume_from)))
         train_it = partial(
@@ -250,6 +233,31 @@ def train(
         for tracker in tracked:
             tracker.close(history.status)
         return history
+
+
+def _sinks(
+    session: TrainingSession, run: Run, album: Figures, stack: ExitStack
+) -> list[Callable[[Any], object]]:
+    """What is shown, drawn and watched beside the training; `stack` closes it."""
+    recipe, options = session.settings.recipe, session.settings.run
+    sinks: list[Callable[[Any], object]] = []
+    if not options.quiet and ranks.is_main():
+        progress = ProgressDisplay(
+            epochs=recipe.epochs,
+            updates=recipe.updates,
+            tokens=recipe.tokens,
+            by_epochs=session.settings.by_epochs,
+            batches=len(session.train) if session.train.has_length else None,
+            monitor=recipe.monitor,
+        )
+        sinks.append(stack.enter_context(progress))
+    # Behind the progress, whose samples per second should not count the drawing.
+    sinks.append(_after_evaluation(session, album))
+    if session.doctor is not None:
+        sinks.append(session.doctor)
+    if options.log_ranks:
+        sinks.append(stack.enter_context(RankLog(run.path, session.device)))
+    return sinks
 
 
 def _trackers(session: TrainingSession, run: Run) -> list[Tracker]:

@@ -16,7 +16,7 @@ from trueloop.trackers.tracker import Point, Tracker
 _FILES = {False: "updates", True: "evaluations"}
 
 
-class _Table(Tracker):
+class _TableTracker(Tracker):
     """Two files, `updates` and `evaluations`, with a row for each point."""
 
     suffix: ClassVar[str]
@@ -58,7 +58,7 @@ class _Table(Tracker):
         raise NotImplementedError
 
 
-class CSV(_Table):
+class CSV(_TableTracker):
     """Curves in FOLDER/updates.csv and FOLDER/evaluations.csv, with one row for each point.
 
     Args:
@@ -102,7 +102,7 @@ class CSV(_Table):
             csv.DictWriter(file, names, lineterminator="\n").writerows(rows)
 
 
-class JSONL(_Table):
+class JSONL(_TableTracker):
     """Curves in FOLDER/updates.jsonl and FOLDER/evaluations.jsonl: one JSON object for each point.
 
     NaN and the infinities are the strings "NaN", "Infinity" and "-Infinity".
