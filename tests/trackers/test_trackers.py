@@ -206,7 +206,7 @@ def test_a_store_that_fails_does_not_end_the_training(tmp_path: Path) -> None:
     tracker = JSONL(tmp_path / "curves")
     tracker.begin()
     shutil.rmtree(tmp_path / "curves")
-    with pytest.warns(RuntimeWarning, match="the training goes on without it") as warned:
+    with pytest.warns(RuntimeWarning, match="the training continues without it") as warned:
         send(tracker, 1, 12)
     tracker.close()
     assert len(warned) == 1

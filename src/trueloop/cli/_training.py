@@ -238,7 +238,7 @@ def train(
 def _sinks(
     session: TrainingSession, run: Run, album: Figures, stack: ExitStack
 ) -> list[Callable[[Any], object]]:
-    """What is shown, drawn and watched beside the training; `stack` closes it."""
+    """The progress, the pictures, the doctor and the log of this rank; `stack` closes them."""
     recipe, options = session.settings.recipe, session.settings.run
     sinks: list[Callable[[Any], object]] = []
     if not options.quiet and ranks.is_main():

@@ -112,7 +112,7 @@ class RunOptions:
     loss since the last line; null writes one per update."""
     track: list[str] | None = None
     """Send the curves to tensorboard, wandb, mlflow, csv or jsonl too, or to several of them; their
-    files lie in trackers/ in the run directory."""
+    files are in trackers/ in the run directory."""
     save_every: str | None = None
     """Save a checkpoint every "50 updates", "1_000_000 tokens", "2 epochs" or "10 minutes"; null
     saves after an evaluation and at the end of an epoch, if five seconds have passed. The best

@@ -22,7 +22,7 @@ class ReadRecord(NamedTuple):
     Attributes:
         record: as the step returned it.
         at: when it was added, by `time.perf_counter`.
-        updates: how many updates it stands for; 0 for one that is only an outlier's.
+        updates: how many updates it is the mean of; 0 for a record that is kept only as an outlier.
         loss: its loss.
         grad_norm: its gradient norm, where it has one.
         parts: the named parts of its loss.

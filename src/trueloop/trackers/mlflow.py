@@ -20,7 +20,7 @@ _STATUS = {"finished": "FINISHED", "stopped early": "FINISHED", "failed": "FAILE
 class MLflow(Tracker):
     """A run of MLflow; the step of each point is its update.
 
-    A resumed run goes on in the same run of MLflow, whose id is in the folder.
+    A resumed run continues the same run of MLflow, whose id is in the folder.
 
     Args:
         folder: a new folder, for the run's id; of a resumed run, the one that it began with.

@@ -1,4 +1,4 @@
-"""What all trackers have in common: points of the curves, read in bulk, each stored once."""
+"""The base of all trackers: points of the curves, read in bulk, each stored once."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ class Tracker:
 
     Losses are read many at once: when 256 records have gathered, after two seconds, and at an
     evaluation. Of many ranks only the main one stores anything. When a point cannot be stored (a
-    full disk, a server that is gone), one warning says so and the training goes on without the
-    tracker.
+    full disk, a server that is gone), the tracker warns once and the training continues without
+    it.
     """
 
     package: ClassVar[str] = ""
-    """What it imports; nothing where that is no library's."""
+    """The package that it imports; empty if there is none."""
     extra: ClassVar[str] = ""
-    """Trueloop's extra with that package."""
+    """The extra of trueloop with that package."""
 
     def __init__(
         self, folder: Path | str, *, every_updates: int = 1, by_line: bool = False
@@ -72,7 +72,11 @@ class Tracker:
 
     @classmethod
     def require(cls) -> None:
-        """Raise `MissingDependencyError` unless its library is installed."""
+        """Check that its library is installed.
+
+        Raises:
+            MissingDependencyError: it is not.
+        """
         if cls.package and find_spec(cls.package) is None:
             raise MissingDependencyError(
                 f"the tracker {cls.extra} needs the package {cls.package}, which is not installed: "
@@ -193,7 +197,7 @@ class Tracker:
     # What they share.
 
     def _begin_late(self, updates: int) -> None:
-        """Without `fit`, the first record says where the run stands."""
+        """Without `fit`, the first record shows how far the run is."""
         if not self._has_begun:
             self.begin(updates=updates)
 
@@ -260,7 +264,7 @@ class Tracker:
             self._is_on = False
             warnings.warn(
                 f"{type(self).__name__} cannot store the curves any more ({_in_a_line(error)}): "
-                "the training goes on without it",
+                "the training continues without it",
                 RuntimeWarning,
                 stacklevel=4,
             )

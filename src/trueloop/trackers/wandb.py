@@ -14,7 +14,7 @@ from trueloop.trackers.tracker import Point, Tracker
 class WandB(Tracker):
     """A run of Weights & Biases; its step is the number of updates.
 
-    A resumed run goes on in the same run of W&B, whose id is in the folder. With
+    A resumed run continues the same run of W&B, whose id is in the folder. With
     `WANDB_MODE=offline` nothing is sent; `wandb sync` does that later.
 
     Args:
@@ -72,7 +72,7 @@ class WandB(Tracker):
 
     def _write(self, points: Sequence[Point]) -> None:
         for point in points:
-            # Steps only grow there; those of a run that goes on begin after its last.
+            # Steps only grow there; those of a resumed run begin after its last.
             step = max(point.update, self._run.step)
             self._run.log({"update": point.update, **point.axes, **point.values}, step=step)
 
