@@ -146,8 +146,8 @@ def _parses(verb: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> 
         known = task if task and task[0] in ("spiral", "digits", "table", "images", "text") else []
         if verb in OF_A_TASK and not known:
             known = ["table"]
-        assert main([verb, *known, "--help"]) == 0
-    helped = capsys.readouterr().out
+        assert main([verb, *known, "--help-all" if verb != "watch" else "--help"]) == 0
+    helped = re.sub(r"--\[no-\](\S+)", r"--\1, --no-\1", capsys.readouterr().out)
     own = words
     if verb == "watch":  # what follows the script is the script's
         ends = (i for i, word in enumerate(words) if word.endswith(".py") or word == "-m")

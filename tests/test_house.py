@@ -27,6 +27,7 @@ FLOORS = {
     "names": 0,
     "_options": 0,
     "records": 0,
+    "option": 0,
     "files": 0,
     "atomic": 0,
     "shapes": 0,

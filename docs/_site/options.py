@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 from trueloop.cli import VERBS, main
+from trueloop.option import OptionFacts
 
 TASKS = ("spiral", "digits", "table", "images", "text")
 OF_A_TASK = ("train", "tune", "verify-resume")
@@ -58,9 +59,10 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[Option]:
                 and not isinstance(action, argparse._HelpAction)
                 and "--help" not in names
             ):
-                yield Option(
-                    names, _value(action), _default(action), _text(action), group.title or ""
-                )
+                facts = getattr(parser, "facts", {}).get(action.dest, OptionFacts())
+                default = _default(action, facts)
+                text = _text(action, facts)
+                yield Option(names, _value(action), default, text, group.title or "")
 
 
 def _value(action: argparse.Action) -> str:
@@ -71,7 +73,11 @@ def _value(action: argparse.Action) -> str:
     return f"{shown or 'VALUE'} …" if action.nargs in ("+", "*") else shown or "VALUE"
 
 
-def _default(action: argparse.Action) -> str:
+def _default(action: argparse.Action, facts: OptionFacts) -> str:
+    if facts.required:
+        return "required"
+    if action.default is None and facts.unset:
+        return facts.unset
     if action.default in (None, argparse.SUPPRESS, "", [], (), False) or action.nargs == 0:
         return ""
     if action.default is True:
@@ -81,8 +87,10 @@ def _default(action: argparse.Action) -> str:
     return str(action.default)
 
 
-def _text(action: argparse.Action) -> str:
-    return " ".join((action.help or "").replace("%%", "%").split())
+def _text(action: argparse.Action, facts: OptionFacts) -> str:
+    text = " ".join((action.help or "").replace("%%", "%").split())
+    values = ", ".join(facts.choices) or (f"in {facts.unit}" if facts.unit else "")
+    return f"{text} ({values})" if values else text
 
 
 def all_options() -> dict[str, set[str]]:

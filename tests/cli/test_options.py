@@ -88,7 +88,7 @@ BAD_OPTIONS = [
     ("--warmup 10%", "the schedule 'cosine' has no warm-up"),
     ("--schedule one_cycle --decay 10%", "the schedule 'one_cycle' does not take decay: leave it"),
     ("--schedule warmup_stable_decay --decay 5", "--decay: 5 of what? write '5 epochs', '300 upda"),
-    ("--schedule warmup_stable_decay --decay-shape log", "unknown decay shape 'log'"),
+    ("--schedule warmup_stable_decay --decay-shape log", "unknown decay-shape 'log'"),
     ("--outliers drop", "--outliers: unknown outliers 'drop'"),
     ("--outlier-factor 1", "--outlier-factor must be above 1"),
     ("--schedule one_cycle --warmup soon", "--warmup 'soon' is not understood: write '5 epochs'"),
@@ -269,12 +269,12 @@ def test_a_configuration_file_that_is_no_text(command: Command, tmp_path: Path) 
 
 def test_help_of_a_task_shows_its_own_options_and_its_recipe(command: Command, line: str) -> None:
     shown = command("train", line, "--help").out
-    assert "Points to train on. (default: 64)" in shown
+    assert "Points to train on (default: 64)" in shown
     assert "--names A,B" in shown
     assert "--epochs N" in shown
     assert "(default: 3)" in shown
     assert "example:\n  trueloop train line_task.py:Line" in shown
-    assert '"5%" of the run' in shown
+    assert 'Warm-up: "5%", "2 epochs"' in shown
 
 
 def test_lists_are_words_with_commas(line: str) -> None:

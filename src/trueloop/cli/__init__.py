@@ -22,19 +22,19 @@ from trueloop.names import printable_line
 VERBS = {
     "train": "train a ready-made task or your own",
     "resume": "resume an interrupted run from its last checkpoint",
-    "verify-resume": "check that a stopped and resumed run is bitwise the run that never stopped",
-    "evaluate": "score a run's best weights, on its own data or on different data",
+    "verify-resume": "check that a resumed run is bitwise the one that never stopped",
+    "evaluate": "score a run's best weights, on its own data or different data",
     "predict": "write a run's predictions for new data to a file",
-    "export": "export a run's language model for other programs, such as transformers",
-    "generate": "write text with a trained language model, or score a text with it",
+    "export": "export a run's language model, for transformers to load",
+    "generate": "write text with a trained language model, or score a text",
     "runs": "list the runs in a folder",
-    "report": "write a run's report again, or compare several runs on one page",
+    "report": "write a run's report again, or compare several runs",
     "check": "find silent training bugs in source, without running it",
-    "watch": "run your own program unchanged, and find silent training bugs as it trains",
+    "watch": "run your program unchanged, and find silent training bugs",
     "replay": "re-run the recorded operations that produced a NaN",
-    "explain": "print the page of a rule: what it finds, why that breaks training, what is right",
-    "tune": "measure what makes a training faster, or search for the best values of options",
-    "lab": "run experiments that test common advice about training loops",
+    "explain": "print the page of a rule: the fault, what it breaks, what is right",
+    "tune": "measure what makes a training faster, or search for options",
+    "lab": "test common advice about training loops by experiment",
 }
 OK, FAILED, MISTAKE, NO_READER = 0, 1, 2, 141
 _thresholds: list[tuple[int, int, int]] = []
@@ -147,7 +147,7 @@ def usage() -> str:
         "usage: trueloop VERB [options]\n\n"
         "The PyTorch training loop with every line in the right place.\n\n"
         f"verbs:\n{verbs}\n\n"
-        "  trueloop VERB --help the options of a verb\n"
+        "  trueloop VERB --help     the options of a verb\n"
         "  trueloop train           the tasks there are\n\n"
         "example:\n  trueloop train spiral --epochs 30 --lr 3e-3"
     )

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from trueloop.cli.options import RunOptions, Settings
-from trueloop.errors import ConfigError, nearest
+from trueloop.errors import ConfigError
+from trueloop.option import option
 from trueloop.tasks import limits
 from trueloop.tasks.limits import check_range
 
@@ -26,29 +27,34 @@ class TuneOptions(RunOptions):
 
     verb: ClassVar[str] = "tune"
     left_out: ClassVar[frozenset[str]] = frozenset({"run", "resume", "profile"})
+    usual: ClassVar[frozenset[str]] = frozenset(
+        {"minutes", "goal", "out", "force", "memory_limit_gb", "format", "search", "study"}
+        | {"trials", "pruner", "epochs", "updates", "batch_size", "data", "seed", "device"}
+    )
 
-    minutes: float | None = None
-    """Time for all measurements (null: 3); with --search, no trial starts after this time (null: no
-    limit)."""
-    goal: float | None = None
+    minutes: float | None = option(
+        None, group="the measurement", unit="minutes", unset="3, of a search no limit"
+    )
+    """Time for all measurements; with --search, no trial starts after this time."""
+    goal: float | None = option(None)
     """A sufficient value of the monitored score: find the shortest run that reaches it."""
-    out: Path = Path("tuned.yaml")
-    """The file to write, for trueloop train --config; its pictures are written next to it."""
-    force: bool = False
+    out: Path = option(Path("tuned.yaml"))
+    """File to write, for trueloop train --config; its pictures are written next to it."""
+    force: bool = option(False)
     """Replace the files of --out if they exist."""
-    memory_limit_gb: float | None = None
-    """GB of host memory that a trial may use in addition to the data (null: 80% of the free
-    memory)."""
-    format: str = "text"
-    """text or json."""
-    search: Path | None = None
-    """YAML file with ranges of options: search for the best values instead of measuring speed."""
-    study: Path | None = None
-    """Folder of the search; an existing search is resumed (null: studies/TASK)."""
-    trials: int = 20
+    memory_limit_gb: float | None = option(None, unit="GB", unset="80% of the free memory")
+    """Host memory that a trial may use in addition to the data."""
+    format: str = option("text", choices=("text", "json"))
+    """How the result is printed."""
+    search: Path | None = option(None, group="the search")
+    """YAML or TOML file with ranges of options: search for the best values instead of measuring
+    speed."""
+    study: Path | None = option(None, unset="studies/TASK")
+    """Folder of the search; an existing search is resumed."""
+    trials: int = option(20)
     """Trials of the search, including those already in its folder."""
-    pruner: str = "median"
-    """How the search stops unpromising trials: median, hyperband or none."""
+    pruner: str = option("median", choices=("median", "hyperband", "none"))
+    """How the search stops unpromising trials."""
 
 
 OWN = frozenset({field.name for field in dataclasses.fields(TuneOptions)}) - frozenset(
@@ -72,12 +78,6 @@ def check(options: TuneOptions) -> None:
     if options.goal is not None and not math.isfinite(options.goal):
         raise ConfigError(f"--goal must be a number, not {options.goal}: write --goal 0.99")
     check_range("--trials", options.trials, 1, _MOST_TRIALS, unit="trials", example=20)
-    for option, value, known in (
-        ("--format", options.format, ("text", "json")),
-        ("--pruner", options.pruner, ("median", "hyperband", "none")),
-    ):
-        if value not in known:
-            raise ConfigError(f"{option}: unknown {option[2:]} {value!r}: {nearest(value, known)}")
     if options.search is None:
         for name in ("study", "trials", "pruner"):
             if getattr(options, name) != getattr(TuneOptions, name):

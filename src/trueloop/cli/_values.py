@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from trueloop import schedules
 from trueloop.errors import ConfigError, nearest
 from trueloop.lengths import parse_interval
+from trueloop.option import facts_of
 from trueloop.tasks import limits
 from trueloop.tasks.limits import check_range
 
@@ -43,6 +45,20 @@ def above_1(option: str, value: float) -> None:
     check_range(option, value, 1, limits.MOST_NORM, open_below=True, example="5.0")
 
 
-def one_of(option: str, value: str, known: Iterable[str]) -> None:
-    if value not in known:
-        raise ConfigError(f"{option}: unknown {option[2:]} {value!r}: {nearest(value, known)}")
+def check_choices(options: Any) -> None:
+    """Refuse a word that is not among the `choices` of its field, in a dataclass of options."""
+    for field in dataclasses.fields(options):
+        facts, value = facts_of(field), getattr(options, field.name)
+        if facts is None or _are_patterns(facts.choices):
+            continue
+        for word in value if isinstance(value, list) else [value]:
+            if isinstance(word, str) and word not in facts.choices:
+                option = "--" + field.name.replace("_", "-")
+                hint = nearest(word, facts.choices)
+                raise ConfigError(f"{option}: unknown {option[2:]} {word!r}: {hint}")
+
+
+def _are_patterns(choices: Iterable[str]) -> bool:
+    """Whether one of them is to be filled in ("cuda:N"), or there are none."""
+    words = list(choices)
+    return not words or any(word != word.lower() for word in words)

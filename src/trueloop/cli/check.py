@@ -73,27 +73,34 @@ def _parse(argv: Sequence[str]) -> Any:
 
     parser = Parser(
         "trueloop check",
+        usage="trueloop check PATH [PATH ...] [options]",
         description="Find silent training bugs in Python files, notebooks and Python blocks "
         "of Markdown.\nThe code is read, not run.",
         epilog=_EPILOG,
     )
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="files and folders")
-    parser.add_argument("--select", metavar="CODES", help="only these rules: TL101,TL2 (all)")
-    parser.add_argument("--ignore", metavar="CODES", help="not these rules")
-    parser.add_argument(
-        "--exclude", metavar="PATTERNS", help="not these files: third_party,*_pb2.py"
+    parser.add_option("paths", nargs="+", metavar="PATH", required=True, help="files and folders")
+    parser.add_option("--select", metavar="CODES", unset="all", help="only these rules: TL101,TL2")
+    parser.add_option("--ignore", metavar="CODES", help="not these rules")
+    parser.add_option("--exclude", metavar="PATTERNS", help="not these files: third_party,*_pb2.py")
+    parser.add_option(
+        "--format",
+        default="text",
+        metavar="NAME",
+        choices=tuple(FORMATS),
+        help="how findings are printed",
     )
-    parser.add_argument("--format", default="text", help=f"one of {', '.join(FORMATS)}")
-    parser.add_argument("--diff", action="store_true", help="print what --fix would change")
-    parser.add_argument(
+    parser.add_option("--diff", action="store_true", help="print what --fix would change")
+    parser.add_option(
         "--fix", action="store_true", help="make the edits that are safe, in .py files"
     )
-    parser.add_argument(
+    parser.add_option(
         "--strict", action="store_true", help="exit with 1 if a file was not read to its end"
     )
-    parser.add_argument("--jobs", type=_jobs, metavar="N", help="processes (one per processor)")
-    parser.add_argument("--no-cache", action="store_true", help="do not use the cache")
-    parser.add_argument(
+    parser.add_option(
+        "--jobs", type=_jobs, metavar="N", unset="one per processor", help="processes"
+    )
+    parser.add_option("--no-cache", action="store_true", help="do not use the cache")
+    parser.add_option(
         "--force-exclude", action="store_true", help="skip excluded files even if named"
     )
     return parser.parse(argv)

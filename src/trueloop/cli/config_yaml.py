@@ -9,6 +9,7 @@ from typing import Any
 
 from trueloop.cli.options import Settings
 from trueloop.cli.parser import field_docs
+from trueloop.option import OptionFacts, facts_of
 
 _WIDTH = 96
 
@@ -33,7 +34,8 @@ def as_yaml(settings: Settings) -> str:
         ("the run", settings.run),
     ):
         docs = field_docs(type(part))
-        named = [field.name for field in dataclasses.fields(part)]
+        facts = {field.name: facts_of(field) for field in dataclasses.fields(part)}
+        named = list(facts)
         shown = [name for name in named if name in plain]
         # Where the run goes is its own, and is printed only if it was given.
         own = {name: getattr(part, name) for name in named if name in settings.stated - set(shown)}
@@ -44,10 +46,19 @@ def as_yaml(settings: Settings) -> str:
             left = part is settings.recipe and name not in settings.stated
             lines += [
                 "",
-                *_comment(docs.get(name, "")),
+                *_comment(described(docs.get(name, ""), facts[name])),
                 ("# " if left else "") + _line(name, value),
             ]
     return "\n".join(lines) + "\n"
+
+
+def described(text: str, facts: OptionFacts | None) -> str:
+    """The text of an option with its values, its unit and what null means."""
+    if facts is None:
+        return text
+    unit, null = facts.unit and f"in {facts.unit}", facts.unset and f"null: {facts.unset}"
+    said = "; ".join(part for part in (", ".join(facts.choices), unit, null) if part)
+    return f"{text} ({said})" if said else text
 
 
 def _line(name: str, value: Any) -> str:

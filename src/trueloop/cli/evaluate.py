@@ -16,22 +16,26 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str]) -> int:
     """Evaluate and print the scores; the exit status."""
-    from trueloop.cli.parser import Parser, path_from
+    from trueloop.cli.parser import DEVICES, Parser, path_from
 
     parser = Parser(
         "trueloop evaluate",
+        usage="trueloop evaluate RUN [options]",
         description="Score the best weights of a run.",
         epilog="example:\n  trueloop evaluate runs/houses --data new_houses.csv",
     )
-    parser.add_argument("run", metavar="RUN", help="directory of the run")
-    parser.add_argument(
+    parser.add_option("run", metavar="RUN", required=True, help="directory of the run")
+    parser.add_option(
         "--data",
         type=path_from,
         metavar="PATH",
-        help="labelled data to score; default: the run's own validation and test data",
+        unset="the run's own validation and test data",
+        help="labelled data to score",
     )
-    parser.add_argument("--device", default="auto", metavar="NAME", help="auto, cpu, cuda or mps")
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+    parser.add_option(
+        "--device", default="auto", metavar="NAME", choices=DEVICES, help="where the model runs"
+    )
+    parser.add_option("--json", action="store_true", help="print one JSON object instead")
     given = parser.parse(argv)
 
     from trueloop.cli._session import load_trained

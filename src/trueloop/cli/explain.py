@@ -19,11 +19,14 @@ def main(argv: Sequence[str]) -> int:
 
     parser = Parser(
         "trueloop explain",
+        usage="trueloop explain [CODE]",
         description="Print the page of a rule: what it finds, why that breaks training, and the "
         "correct code.\nWithout CODE, list all rules.",
         epilog="example:\n  trueloop explain TL101",
     )
-    parser.add_argument("code", nargs="?", metavar="CODE", help="code or name of a rule")
+    parser.add_option(
+        "code", nargs="?", metavar="CODE", unset="list all rules", help="code or name of a rule"
+    )
     given = parser.parse(argv)
     if given.code is None:
         print(_list())

@@ -16,17 +16,26 @@ def main(argv: Sequence[str]) -> int:
 
     parser = Parser(
         "trueloop export",
+        usage="trueloop export RUN --out FOLDER [options]",
         description="Write the best weights of a run of the task text as a folder that "
         "transformers loads: config.json, model.safetensors, tokenizer.json. The folder is either "
         "complete or absent.",
         epilog="example:\n  trueloop export runs/shakespeare --out shakespeare --dtype bf16",
     )
-    parser.add_argument("run", metavar="RUN", help="directory of the run")
-    parser.add_argument(
-        "--out", type=path_from, metavar="FOLDER", help="folder to write, which must not exist"
+    parser.add_option("run", metavar="RUN", required=True, help="directory of the run")
+    parser.add_option(
+        "--out",
+        type=path_from,
+        metavar="FOLDER",
+        required=True,
+        help="folder to write, which must not exist",
     )
-    parser.add_argument(
-        "--dtype", default="fp32", metavar="NAME", help="of the weights: fp32, bf16 or fp16"
+    parser.add_option(
+        "--dtype",
+        default="fp32",
+        metavar="NAME",
+        choices=tuple(DTYPES),
+        help="dtype of the weights",
     )
     given = parser.parse(argv)
     if given.out is None:

@@ -60,43 +60,52 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _parse(argv: Sequence[str]) -> Any:
-    from trueloop.cli.parser import Parser, add_dataclass, path_from
+    from trueloop.cli.parser import DEVICES, Parser, add_dataclass, path_from
     from trueloop.generate import PRESETS, GenerationOptions
 
     parser = Parser(
         "trueloop generate",
+        usage="trueloop generate RUN --prompt TEXT [options]",
         description="Continue a text with a trained language model, or score a text with it.",
         epilog=_EXAMPLE,
     )
-    parser.add_argument(
-        "run", metavar="RUN", type=path_from,
+    parser.add_option(
+        "run", metavar="RUN", type=path_from, required=True,
         help="directory of a run of the text task, or a folder with a published model",
     )  # fmt: skip
-    parser.add_argument(
+    parser.add_option(
         "--prompt", metavar="TEXT", help="the text to continue; - reads it from stdin"
     )
-    parser.add_argument(
+    parser.add_option(
         "--prompts", type=path_from, metavar="FILE",
         help="prompts, one a line, or a .jsonl of objects with a prompt (with --preset chat also "
         "messages); writes JSON lines",
     )  # fmt: skip
-    parser.add_argument("--out", type=path_from, metavar="FILE", help="where --prompts writes to")
-    parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
-    parser.add_argument("--echo", action="store_true", help="print the prompt before the text")
-    parser.add_argument("--score", metavar="TEXT", help="print the log-probability of each token")
-    parser.add_argument(
+    parser.add_option("--out", type=path_from, metavar="FILE", help="where --prompts writes to")
+    parser.add_option("--force", action="store_true", help="replace FILE if it exists")
+    parser.add_option("--echo", action="store_true", help="print the prompt before the text")
+    parser.add_option("--score", metavar="TEXT", help="print the log-probability of each token")
+    parser.add_option(
         "--choices", nargs="+", metavar="TEXT", help="score these continuations of the prompt"
     )
-    parser.add_argument(
-        "--preset", metavar="NAME",
-        help=f"{', '.join(PRESETS)}: sampling options, which explicit ones override; chat also "
-        "treats the prompt as a message, by the model's chat template",
+    parser.add_option(
+        "--preset", metavar="NAME", choices=tuple(PRESETS),
+        help="sampling options, which explicit ones override; chat also treats the prompt as a "
+        "message, by the model's chat template",
     )  # fmt: skip
-    parser.add_argument("--system", metavar="TEXT", help="with --preset chat: the system message")
-    parser.add_argument("--stop", nargs="+", metavar="TEXT", help="end before any of these")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the draws")
-    parser.add_argument("--device", default="auto", metavar="NAME", help="auto, cpu, cuda or mps")
-    add_dataclass(parser, "how tokens are chosen", GenerationOptions, left_out=("early_stopping",))
+    parser.add_option("--system", metavar="TEXT", help="with --preset chat: the system message")
+    parser.add_option("--stop", nargs="+", metavar="TEXT", help="end before any of these")
+    parser.add_option("--seed", type=int, default=0, metavar="N", help="seed of the draws")
+    parser.add_option(
+        "--device", default="auto", metavar="NAME", choices=DEVICES, help="where the model runs"
+    )
+    add_dataclass(
+        parser,
+        "how tokens are chosen",
+        GenerationOptions,
+        left_out=("early_stopping",),
+        usual=("max_new_tokens", "temperature", "top_k", "top_p", "beams", "num_samples"),
+    )
     given = parser.parse(argv)
     words = {word.partition("=")[0] for word in parser.words}
     given.stated = [

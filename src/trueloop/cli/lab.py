@@ -28,16 +28,22 @@ def main(argv: Sequence[str]) -> int:
 
     parser = Parser(
         "trueloop lab",
+        usage="trueloop lab [options]",
         description="Test common advice about training loops by experiment. For each claim, a "
         "right and a wrong\nprogram run with five seeds; the results are a page per claim and a "
         "summary.",
         epilog=_EPILOG,
     )
-    parser.add_argument(
+    parser.add_option(
         "--out", type=path_from, default=Path("lab"), metavar="DIR", help="folder for the pages"
     )
-    parser.add_argument(
-        "--only", nargs="+", default=[], metavar="NAME", help="these claims: names or numbers (all)"
+    parser.add_option(
+        "--only",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        unset="all",
+        help="only these claims: names or numbers",
     )
     given = parser.parse(argv)
 

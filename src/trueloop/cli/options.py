@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from trueloop import ranks, schedules, trackers
-from trueloop.cli._values import above_0, above_1, check_every, check_length, one_of
+from trueloop.cli._values import above_0, above_1, check_choices, check_every, check_length
 from trueloop.cli.config_file import known_keys, read_config
-from trueloop.cli.parser import Parser, add_dataclass, option_for, path_from
+from trueloop.cli.parser import DEVICES, Parser, add_dataclass, option_for, path_from
 from trueloop.errors import ConfigError
 from trueloop.lengths import LENGTHS, parse_interval
+from trueloop.option import OptionFacts, option
 from trueloop.step import capture
 from trueloop.tasks import READY_MADE, Recipe, Task, limits, load
 from trueloop.tasks.limits import check_range
@@ -31,8 +32,6 @@ CHOSEN_THREADS = "chosen_threads"
 RANKS = "ranks"
 """In a run's config.json, beside the options: on how many ranks it began, of more than one."""
 EVERY = ("eval_every", "log_every", "save_every")
-OPTIMIZERS = ("adamw", "adam", "sgd", "muon")
-PARALLEL = ("auto", "ddp", "fsdp")
 COMPILE = (*capture.MODES, *capture.WHOLE, "model")
 FSDP = ("fsdp_blocks", "fsdp_replicate", "fsdp_param_dtype", "fsdp_cpu_offload")
 """Options that say how `--parallel fsdp` shards."""
@@ -40,8 +39,6 @@ MOST_RANKS = 1_000_000
 MOST_UPDATES, MOST_TOKENS = 10**12, 10**18
 MOST_PROFILE = 10_000
 """Updates in a trace: more fill the memory, and no viewer shows them."""
-PRECISIONS = ("fp32", "bf16", "fp16")
-NONFINITE = ("stop", "skip")
 MOST_THREADS = MOST_WORKERS = 1024
 """More are a slip of the finger, which would bring the machine down rather than speed it up."""
 
@@ -63,85 +60,90 @@ class RunOptions:
     """Fields that are not options of this verb: ignored in a configuration file."""
     of_recipe: ClassVar[frozenset[str]] = frozenset()
     """Fields of the recipe that have a special meaning for this verb."""
+    usual: ClassVar[frozenset[str] | None] = None
+    """The options that `--help` lists; None for those declared as usual."""
 
-    data: Path | None = None
-    """File or folder with the data, for tasks that read one."""
-    run: Path | None = None
-    """Directory of the run; it must not exist yet, unless --resume auto is given (default:
-    runs/TASK-DATE-TIME)."""
-    resume: str = "never"
-    """auto resumes the run in --run if there is one that has not finished; never starts a new
-    run."""
-    seed: int = 0
-    """Seed of the data, the weights, the order and the augmentation."""
-    workers: int = 0
+    data: Path | None = option(None, usual=True, group="data and run directory")
+    """File or folder with the data."""
+    run: Path | None = option(None, usual=True, unset="runs/TASK-DATE-TIME")
+    """Directory of the run. It must not exist yet, unless --resume auto is given."""
+    resume: str = option("never", choices=("never", "auto"))
+    """Go on with the run in --run. auto resumes it if it has begun and not finished; never starts a
+    new run."""
+    seed: int = option(0, usual=True)
+    """Seed of all randomness. It decides the data, the weights, the order and the augmentation."""
+    workers: int = option(0, usual=True, group="machine")
     """Processes that load samples; 0 loads them in the main process."""
-    device: str = "auto"
-    """auto, cpu, cuda, cuda:N or mps."""
-    parallel: str = "auto"
+    device: str = option("auto", usual=True, choices=DEVICES)
+    """Device."""
+    threads: int | None = option(None, unset="by the work of an update")
+    """CPU threads of each process."""
+    parallel: str = option("auto", group="many ranks", choices=("auto", "ddp", "fsdp"))
     """How the ranks that torchrun starts train together: ddp (each has the whole model) or fsdp
     (each has a shard of it); auto is ddp. No effect in one process."""
-    fsdp_blocks: list[str] | None = None
-    """Classes whose modules fsdp shards one by one; null means the repeated layers."""
-    fsdp_replicate: int = 1
+    fsdp_blocks: list[str] | None = option(None, unset="the repeated layers")
+    """Classes whose modules fsdp shards one by one."""
+    fsdp_replicate: int = option(1)
     """Copies of the sharded model: each group of neighbouring ranks shares one (HSDP)."""
-    fsdp_param_dtype: str | None = None
-    """bf16 or fp16: the dtype in which fsdp computes and communicates; null keeps the weights'
-    dtype."""
-    fsdp_cpu_offload: bool = False
+    fsdp_param_dtype: str | None = option(
+        None, choices=("bf16", "fp16"), unset="that of the weights"
+    )
+    """The dtype in which fsdp computes and communicates."""
+    fsdp_cpu_offload: bool = option(False)
     """Keep fsdp's weights, gradients and optimizer state in the host's memory."""
-    log_ranks: bool = False
+    log_ranks: bool = option(False)
     """Write a log of each rank, with its output and warnings, to log/rank-K.jsonl in the run
     directory."""
-    threads: int | None = None
-    """CPU threads of each process; null chooses by the work of an update."""
-    max_minutes: float | None = None
-    """End the run, evaluated and saved, at the first update after this many minutes; null for no
-    limit."""
-    grace_seconds: float = 30.0
-    """Seconds between a signal (SIGTERM, SIGUSR1) and the kill of the process: the state is saved
-    in that time."""
-    hang_minutes: float | None = None
-    """Write the stacks of every rank to hangs/ in the run directory after this many minutes
-    without progress; null for 50 times the longest duration of any step, at least 5 and at most
-    20 minutes."""
-    hang_exit: bool = False
+    max_minutes: float | None = option(
+        None, usual=True, group="end of the run", unit="minutes", unset="no limit"
+    )
+    """Time limit. The run ends, evaluated and saved, at the first update after it."""
+    grace_seconds: float = option(30.0, unit="seconds")
+    """Time between a signal (SIGTERM, SIGUSR1) and the kill of the process: the state is saved in
+    that time."""
+    hang_minutes: float | None = option(None, unit="minutes")
+    """Write the stacks of every rank to hangs/ in the run directory after this time without
+    progress; null for 50 times the longest duration of any step, at least 5 and at most 20
+    minutes."""
+    hang_exit: bool = option(False)
     """End the run after such a report, with exit status 1."""
-    log_every: str | None = None
+    log_every: str | None = option(None, group="log and checkpoints", unset="each update")
     """Write a line to the log every "100 updates", "1 epoch", "10 minutes" and so on, with the mean
-    loss since the last line; null writes one per update."""
-    track: list[str] | None = None
-    """Send the curves to tensorboard, wandb, mlflow, csv or jsonl too, or to several of them; their
-    files are in trackers/ in the run directory."""
-    save_every: str | None = None
-    """Save a checkpoint every "50 updates", "1_000_000 tokens", "2 epochs" or "10 minutes"; null
-    saves after an evaluation and at the end of an epoch, if five seconds have passed. The best
-    weights and the end are always saved."""
-    keep_last: int = 3
+    loss since the last line."""
+    track: list[str] | None = option(None, choices=tuple(trackers.BY_NAME), unset="none")
+    """Send the curves to trackers too. Their files are in trackers/ in the run directory."""
+    save_every: str | None = option(None, usual=True, unset="evaluations")
+    """When to save: "50 updates". "10 minutes", "1_000_000 tokens" and "2 epochs" are intervals
+    too; evaluations: after each one and each epoch, if five seconds have passed. The best weights
+    and the end are always saved."""
+    keep_last: int = option(3, unit="checkpoints")
     """Checkpoints to keep, in addition to the best one."""
-    on_save_error: str = "stop"
+    on_save_error: str = option("stop", choices=("stop", "continue"))
     """If a checkpoint cannot be written: stop, or continue without it."""
-    compile: bool | str = False
-    """Without a value: compile the model with torch.compile. step: compile the whole update as one
+    compile: bool | str = option(
+        False,
+        group="speed and memory",
+        choices=COMPILE,
+    )
+    """Compile with torch.compile. Without a value: the model. step: the whole update as one
     graph; auto: do that if it is faster; or a mode of torch.compile for the model."""
-    recompute: str | None = None
+    recompute: str | None = option(None, unset="nothing")
     """Blocks whose activations are recomputed in the backward pass instead of kept in memory: 1 for
     each block of the model, 2 for every second one, or the name of their class."""
-    on_oom: str = "stop"
+    on_oom: str = option("stop", choices=("stop", "accumulate"))
     """If a batch does not fit into memory: stop, or accumulate, which splits it and computes the
     gradient of the whole batch."""
-    matmul: str = "fp32"
+    matmul: str = option("fp32", choices=("fp32", "tf32"))
     """How a CUDA device multiplies float32 matrices: fp32, or tf32, which rounds their entries to
     10 bits and is faster."""
-    deterministic: bool = True
+    deterministic: bool = option(True)
     """Ask torch for deterministic algorithms: a little slower on a GPU."""
-    doctor: bool = True
-    """Watch the training and report what is wrong with it; the trained weights are bitwise the
-    same."""
-    profile: int | None = None
+    doctor: bool = option(True, group="what is shown")
+    """Watch the training and report its faults. The trained weights are bitwise the same."""
+    profile: int | None = option(None, unit="updates", unset="no trace")
     """Trace this many updates with torch's profiler, after up to 100 others: profile/ in the run
     directory and a summary in the report."""
-    quiet: bool = False
+    quiet: bool = option(False, usual=True)
     """Show no progress, only the result."""
 
 
@@ -151,13 +153,18 @@ class VerifyOptions(RunOptions):
 
     verb: ClassVar[str] = "verify-resume"
     of_recipe: ClassVar[frozenset[str]] = frozenset({"updates"})
+    usual: ClassVar[frozenset[str]] = frozenset(
+        {"updates", "epochs", "batch_size", "accumulate", "precision", "data", "seed", "device"}
+    )
     left_out: ClassVar[frozenset[str]] = frozenset(
         {"run", "resume", "max_minutes", "profile", "quiet", "track"}
     )
 
     quiet: bool = True
-    updates: int | None = None
-    """Updates to train, without and with a stop; null for two epochs, but at most 200."""
+    updates: int | None = option(
+        None, usual=True, group="the check", unset="two epochs, at most 200 updates"
+    )
+    """Updates to train, without and with a stop."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,9 +279,9 @@ def settings_from(
     of_recipe = {name: values.pop(name) for name in run_options.of_recipe & values.keys()}
     lengths = {name: stated.get(name) for name in LENGTHS if name not in run_options.of_recipe}
     replace_length(values, lengths)
-    for option in ("warmup", *EVERY):  # a number without a unit is refused below, by name
-        if isinstance(values.get(option), (int, float)):
-            values[option] = f"{values[option]}"
+    for key in ("warmup", *EVERY):  # a number without a unit is refused below, by name
+        if isinstance(values.get(key), (int, float)):
+            values[key] = f"{values[key]}"
     given = parser.parse(argv, namespace=parser.parse_values(values, source))
 
     def pick(cls: type, but: frozenset[str] = run_options.left_out) -> dict[str, Any]:
@@ -365,30 +372,43 @@ def train_parser(
         description=(task_class.__doc__ or "").strip().split("\n\n")[0],
         epilog=f"example:\n  trueloop {verb} {shown} {_DATA.get(task, '')}--epochs 30 --lr 3e-4",
     )
-    if dataclasses.fields(task_class.Options):
-        add_dataclass(parser, f"options of the task {shown}", task_class.Options)
-    recipe = task_class.recipe
-    add_dataclass(
-        parser,
-        "how it trains (defaults: the task's recipe, which may go by the data)",
-        type(recipe),
-        recipe,
-        left_out=run_options.of_recipe,
-    )
-    add_dataclass(parser, "the run", run_options, left_out=run_options.left_out)
-    parser.add_argument(
+    parser.add_option(
         "--config",
         type=path_from,
         metavar="FILE",
-        help="YAML or JSON file with any of these options, and the task if none is named; the "
-        "command line overrides it.",
+        help="YAML, TOML or JSON file with any of these options; it may name the task too, and the "
+        "command line overrides it",
     )
     if verb == "train":
-        parser.add_argument(
+        parser.add_option(
             "--print-config",
             action="store_true",
-            help="print the options as a file for --config, and train nothing.",
+            help="print the options as a file; train nothing",
         )
+    if dataclasses.fields(task_class.Options):
+        add_dataclass(parser, f"the task {shown}", task_class.Options)
+    recipe = task_class.recipe
+    add_dataclass(
+        parser,
+        "how it trains (the task's defaults, which may go by the data)",
+        type(recipe),
+        recipe,
+        left_out=run_options.of_recipe,
+        usual=run_options.usual,
+    )
+    of_data = OptionFacts(
+        usual=task not in READY_MADE or task in _DATA,
+        group="data and run directory",
+        required=task in _DATA,
+    )
+    add_dataclass(
+        parser,
+        "the run",
+        run_options,
+        left_out=run_options.left_out,
+        usual=run_options.usual,
+        changed={"data": of_data},
+    )
     return parser
 
 
@@ -396,6 +416,8 @@ def check(settings: Settings) -> None:
     """Refuse values that cannot work, before any file is read or made. Raises `ConfigError`."""
     recipe, run = settings.recipe, settings.run
     most = limits.MOST_EPOCHS
+    check_choices(recipe)
+    check_choices(run)
     _check_run_length(recipe)
     check_range("--batch-size", recipe.batch_size, 1, limits.MOST_BATCH, unit="samples", example=64)
     check_range("--accumulate", recipe.accumulate, 1, most, unit="micro-batches", example=4)
@@ -410,14 +432,10 @@ def check(settings: Settings) -> None:
     if recipe.min_delta and recipe.patience is None:
         raise ConfigError("--min-delta is for early stopping: write --patience N with it")
     check_range("--workers", run.workers, 0, MOST_WORKERS, unit="processes", example=2)
-    one_of("--resume", run.resume, ("never", "auto"))
     if run.resume == "auto" and run.run is None:
         raise ConfigError("--resume auto needs the run: add --run DIR")
     check_range("--keep-last", run.keep_last, 1, most, unit="checkpoints", example=3)
     check_range("--profile", run.profile, 1, MOST_PROFILE, unit="updates", example=20)
-    one_of("--on-save-error", run.on_save_error, ("stop", "continue"))
-    for name in run.track or ():
-        one_of("--track", name, tuple(trackers.BY_NAME))
     check_every("--eval-every", recipe.eval_every)
     check_every("--log-every", run.log_every)
     check_every("--save-every", run.save_every)
@@ -425,27 +443,15 @@ def check(settings: Settings) -> None:
     check_range("--patience", recipe.patience, 1, most, unit="evaluations", example=10)
     if not 0 <= run.seed < 2**63:
         raise ConfigError(f"--seed must be from 0 to 2^63 - 1, not {run.seed}: write --seed 0")
-    one_of("--optimizer", recipe.optimizer, OPTIMIZERS)
     check_length("--warmup", recipe.warmup)
     check_length("--decay", recipe.decay)
     make_schedule(recipe)
-    one_of("--precision", recipe.precision, PRECISIONS)
-    one_of("--nonfinite", recipe.nonfinite, NONFINITE)
-    if recipe.outliers is not None:
-        one_of("--outliers", recipe.outliers, ("clip", "skip"))
     above_1("--outlier-factor", recipe.outlier_factor)
-    one_of("--parallel", run.parallel, PARALLEL)
-    if isinstance(run.compile, str):
-        one_of("--compile", run.compile, COMPILE)
-    one_of("--matmul", run.matmul, ("fp32", "tf32"))
-    one_of("--on-oom", run.on_oom, ("stop", "accumulate"))
     _check_fsdp(run)
 
 
 def _check_fsdp(run: RunOptions) -> None:
     check_range("--fsdp-replicate", run.fsdp_replicate, 1, MOST_RANKS, unit="copies", example=2)
-    if run.fsdp_param_dtype is not None:
-        one_of("--fsdp-param-dtype", run.fsdp_param_dtype, ("bf16", "fp16"))
     for name in FSDP:
         if run.parallel != "fsdp" and getattr(run, name) != getattr(RunOptions, name):
             option = "--" + name.replace("_", "-")

@@ -3,61 +3,39 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import re
 import shlex
 import types
 import typing
-from argparse import SUPPRESS, Action, ArgumentError, ArgumentTypeError, HelpFormatter
-from collections.abc import Collection, Sequence
+from argparse import Action, ArgumentError, ArgumentTypeError
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 import jsonargparse
 
 from trueloop.cli import refuse_dashes
+from trueloop.cli._help import LIST, HelpfulParser
 from trueloop.errors import ConfigError, nearest
-
-
-class _HelpFormatter(HelpFormatter):
-    """Keeps the epilog's lines as they are and shows each default as one would type it."""
-
-    def _format_action_invocation(self, action: Any) -> str:
-        if action.nargs == "?" and action.option_strings:  # a switch: --quiet, --no-quiet
-            return ", ".join(action.option_strings)
-        return super()._format_action_invocation(action)
-
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        return "\n".join(indent + line for line in text.splitlines())
-
-    def _get_help_string(self, action: Any) -> str:
-        text = action.help or ""
-        default = action.default
-        if default in (None, SUPPRESS, "", [], ()) or action.nargs == 0:
-            return str(text)
-        if isinstance(default, bool):
-            default = "yes" if default else "no"
-        elif isinstance(default, (list, tuple)):
-            default = ",".join(default)
-        shown = str(default).replace("%", "%%")
-        return f"{text} (default: {shown})"
-
+from trueloop.option import OptionFacts, facts_of
 
 _SWITCH = jsonargparse.ActionYesNo(yes_prefix="", no_prefix="no-")
 _NOTHING = ("none", "null")
 """How nothing is spelled, for options that may have no value."""
 
 
-class Parser(jsonargparse.ArgumentParser):
+class Parser(HelpfulParser):
     """A parser whose every complaint is one `ConfigError` with the nearest known option."""
 
     def __init__(self, prog: str, **kwargs: Any) -> None:
         jsonargparse.set_parsing_settings(add_print_completion_argument=False)
         super().__init__(
-            prog=prog,
+            prog,
             exit_on_error=False,
             allow_abbrev=False,
             print_config=None,
-            formatter_class=_HelpFormatter,
             **kwargs,
         )
         # argparse takes "-1e-3" for an option; here it is a number wherever no option is called so.
@@ -207,7 +185,8 @@ def option_for(word: str, known: Collection[str]) -> str | None:
     return "--out" if "--out" in known and suffix else None
 
 
-CONFIGURATION = (".yaml", ".yml", ".json")
+DEVICES = ("auto", "cpu", "cuda", "cuda:N", "mps")
+CONFIGURATION = (".yaml", ".yml", ".toml", ".json")
 """How the names of configuration files end."""
 _TABLES = (".csv", ".tsv", ".parquet")
 
@@ -219,21 +198,30 @@ def add_dataclass(
     defaults: Any = None,
     *,
     left_out: Collection[str] = (),
+    usual: Collection[str] | None = None,
+    changed: Mapping[str, OptionFacts] = MappingProxyType({}),
 ) -> None:
-    """One option for each field of a dataclass, grouped under `title`.
+    """One option for each field of a dataclass, grouped under `title`: those that the class itself
+    declares first, then those that it inherits.
 
     `defaults` is an instance whose values are shown and used instead of the class's own. `left_out`
-    fields that become no options.
+    fields that become no options. `usual` ones are listed by --help, instead of those that are
+    declared so. `changed` facts take the place of those that a field declares.
     Raises `ConfigError` for a field whose option a different dataclass already has.
     """
     group = parser.add_argument_group(title)
-    hints = typing.get_type_hints(cls)
-    docs = field_docs(cls)
+    hints, docs = typing.get_type_hints(cls), field_docs(cls)
     base = cls() if defaults is None else defaults
-    for field in dataclasses.fields(cls):
+    declares = any(facts_of(field) is not None for field in dataclasses.fields(cls))
+    fine = ""
+    for field in own_first(cls):
+        option = "--" + field.name.replace("_", "-")
+        facts = facts_of(field) or OptionFacts(usual=not declares)
+        if usual is not None:
+            facts = dataclasses.replace(facts, usual=field.name in usual)
+        fine = facts.group or fine
         if field.name in left_out:
             continue
-        option = "--" + field.name.replace("_", "-")
         hint = hints[field.name]
         if type(None) in typing.get_args(hint):
             parser.nullable.add(option)
@@ -242,12 +230,22 @@ def add_dataclass(
                 f"{cls.__qualname__}.{field.name} would be the option {option}, which every task "
                 "has: rename the field"
             )
-        group.add_argument(
+        action = group.add_argument(
             option,
             default=getattr(base, field.name),
-            help=docs.get(field.name, "").replace("%", "%%"),
+            help=docs.get(field.name, ""),
             **_argument_type(hint),
         )
+        if facts.choices and action.metavar == "TEXT":
+            action.metavar = "NAME"
+        parser.facts[action.dest] = changed.get(field.name, facts)
+        parser.fine[action.dest] = fine
+
+
+def own_first(cls: type) -> list[dataclasses.Field[Any]]:
+    """The fields of a dataclass: its own before those that it inherits."""
+    own = inspect.get_annotations(cls)
+    return sorted(dataclasses.fields(cls), key=lambda field: field.name not in own)
 
 
 def field_docs(cls: type) -> dict[str, str]:
@@ -272,13 +270,19 @@ def _argument_type(hint: Any) -> dict[str, Any]:
             nothing = given in (None, "null") and type(None) in parts
             return None if nothing else container(_words(given))
 
-        return {"type": words, "metavar": "A,B,…"}
+        return {"type": words, "metavar": LIST}
     if kinds == [Path]:
         return {"type": lambda given: path_from(None if given == "null" else given)} | _PATH
     if hint is bool:
         return {"action": _SWITCH, "nargs": "?"}
     if kinds == [bool, str]:
-        return {"action": _SwitchOrWord, "type": _yes_no_or_word, "nargs": "?", "const": True}
+        return {
+            "action": _SwitchOrWord,
+            "type": _yes_no_or_word,
+            "nargs": "?",
+            "const": True,
+            "metavar": "MODE",
+        }
     metavar = {bool: "yes|no", int: "N", float: "X", str: "TEXT"}.get(kinds[0], "VALUE")
     return {"type": hint, "metavar": metavar}
 

@@ -27,20 +27,33 @@ _WRITERS: dict[str, Callable[[DataFrame, io.BytesIO], object]] = {
 
 def main(argv: Sequence[str]) -> int:
     """Predict and write the file; the exit status."""
-    from trueloop.cli.parser import Parser, path_from
+    from trueloop.cli.parser import DEVICES, Parser, path_from
 
     parser = Parser(
         "trueloop predict",
+        usage="trueloop predict RUN --data PATH --out FILE [options]",
         description="Write the predictions of a run's best weights to a file.",
         epilog="example:\n  trueloop predict runs/houses --data new_houses.csv --out prices.csv",
     )
-    parser.add_argument("run", metavar="RUN", help="directory of the run")
-    parser.add_argument("--data", type=path_from, metavar="PATH", help="what to predict")
-    parser.add_argument(
-        "--out", type=path_from, metavar="FILE", help="file to write: .csv, .parquet or .json"
+    parser.add_option("run", metavar="RUN", required=True, help="directory of the run")
+    parser.add_option(
+        "--data",
+        type=path_from,
+        metavar="PATH",
+        required=True,
+        help="file or folder to predict for",
     )
-    parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
-    parser.add_argument("--device", default="auto", metavar="NAME", help="auto, cpu, cuda or mps")
+    parser.add_option(
+        "--out",
+        type=path_from,
+        metavar="FILE",
+        required=True,
+        help="file to write: .csv, .parquet or .json",
+    )
+    parser.add_option("--force", action="store_true", help="replace FILE if it exists")
+    parser.add_option(
+        "--device", default="auto", metavar="NAME", choices=DEVICES, help="where the model runs"
+    )
     given = parser.parse(argv)
     if given.data is None:
         raise ConfigError("nothing to predict: write --data PATH")

@@ -28,11 +28,14 @@ def main(argv: Sequence[str]) -> int:
 
     parser = Parser(
         "trueloop replay",
+        usage="trueloop replay BUNDLE",
         description="Re-run the recorded operations that produced a NaN or an infinite loss or "
         "gradient.",
         epilog=_EPILOG,
     )
-    parser.add_argument("bundle", metavar="BUNDLE", help="the folder that trueloop watch wrote")
+    parser.add_option(
+        "bundle", metavar="BUNDLE", required=True, help="the folder that trueloop watch wrote"
+    )
     given = parser.parse(argv)
 
     from trueloop.doctor.live.replay.bundle import replay

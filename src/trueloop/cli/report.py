@@ -15,15 +15,17 @@ def main(argv: Sequence[str]) -> int:
 
     parser = Parser(
         "trueloop report",
+        usage="trueloop report RUN [RUN ...] [options]",
         description="Write the report of one run again, or compare several runs on one page.",
         epilog="example:\n  trueloop report runs/a runs/b --out compare.html",
     )
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="directory of a run")
-    parser.add_argument(
+    parser.add_option("runs", nargs="+", metavar="RUN", required=True, help="directories of runs")
+    parser.add_option(
         "--out",
         type=path_from,
         metavar="FILE",
-        help="page that compares the runs (default: compare.html)",
+        unset="compare.html",
+        help="page that compares several runs",
     )
     given = parser.parse(argv)
 

@@ -20,40 +20,14 @@ if TYPE_CHECKING:
     from trueloop.run import Run
 
 DATA, ENVIRONMENT, REPORT = "data.json", "environment.json", "report.html"
-_OF_ANY = ("--help", "--print_shtab")
+_OF_ANY = ("--help", "--help-all", "--print_shtab")
 OVER = ("finished", "stopped early")
 """The status of a run that has nothing left to do."""
 
 
 def main(argv: Sequence[str]) -> int:
     """Resume; the exit status."""
-    from trueloop.cli.parser import Parser
-
-    parser = Parser(
-        "trueloop resume",
-        description="Go on with a run that was interrupted, ran out of time or was killed.",
-        epilog="example:\n  trueloop resume runs/spiral-20250131-120000",
-    )
-    parser.add_argument("run", metavar="RUN", help="directory of the run")
-    for unit in LENGTHS:
-        what = f"more {unit} than before, in all, for a run whose length is in {unit}"
-        parser.add_argument(f"--{unit}", type=int, metavar="N", help=what)
-    parser.add_argument("--device", default=None, metavar="NAME", help="override the device")
-    parser.add_argument(
-        "--parallel",
-        default=None,
-        metavar="NAME",
-        help="override how many ranks train together: auto, ddp or fsdp",
-    )
-    parser.add_argument("--max-minutes", type=float, metavar="X", help="override the time limit")
-    parser.add_argument("--grace-seconds", type=float, metavar="X", help="override that option")
-    parser.add_argument("--hang-minutes", type=float, metavar="X", help="override that option")
-    parser.add_argument("--hang-exit", action="store_true", help="end the run if it hangs")
-    parser.add_argument(
-        "--log-ranks", action="store_true", help="write a log of each rank: log/rank-K.jsonl"
-    )
-    parser.add_argument("--quiet", action="store_true", help="show no progress, only the result")
-    given = parse(parser, argv)
+    given = parse(_parser(), argv)
 
     from trueloop.cli._ranks import is_restarted
     from trueloop.cli._session import settings_of
@@ -81,6 +55,51 @@ def main(argv: Sequence[str]) -> int:
         if ranks.on_main(lambda: _is_over(run, length), "the state of the run"):
             return OK
         return go_on(run, settings, prolong=None if length is None else length[0])
+
+
+def _parser() -> Parser:
+    from trueloop.cli.parser import DEVICES, Parser
+
+    parser = Parser(
+        "trueloop resume",
+        usage="trueloop resume RUN [options]",
+        description="Go on with a run that was interrupted, ran out of time or was killed. "
+        "What is not given here stays as the run began.",
+        epilog="example:\n  trueloop resume runs/spiral-20250131-120000",
+    )
+    parser.add_option("run", metavar="RUN", required=True, help="directory of the run")
+    for unit in LENGTHS:
+        what = f"{unit} in all, more than before, for a run whose length is in {unit}"
+        parser.add_option(f"--{unit}", type=int, metavar="N", help=what)
+    parser.add_option(
+        "--device",
+        metavar="NAME",
+        choices=DEVICES,
+        help="train there instead of where the run began",
+    )
+    parser.add_option(
+        "--parallel",
+        metavar="NAME",
+        choices=("auto", "ddp", "fsdp"),
+        help="how many ranks train together, instead of as the run began",
+    )
+    parser.add_option(
+        "--max-minutes", type=float, metavar="X", unit="minutes", help="a new time limit"
+    )
+    parser.add_option(
+        "--grace-seconds", type=float, metavar="X", unit="seconds",
+        help="time between a signal (SIGTERM, SIGUSR1) and the kill of the process",
+    )  # fmt: skip
+    parser.add_option(
+        "--hang-minutes", type=float, metavar="X", unit="minutes",
+        help="write the stacks of every rank after this time without progress",
+    )  # fmt: skip
+    parser.add_option("--hang-exit", action="store_true", help="end the run if it hangs")
+    parser.add_option(
+        "--log-ranks", action="store_true", help="write a log of each rank: log/rank-K.jsonl"
+    )
+    parser.add_option("--quiet", action="store_true", help="show no progress, only the result")
+    return parser
 
 
 def longer(run: Run, given: Mapping[str, int | None]) -> tuple[str, int] | None:

@@ -28,18 +28,23 @@ def main(argv: Sequence[str]) -> int:
 
     parser = Parser(
         "trueloop runs",
+        usage="trueloop runs [DIR] [options]",
         description="List the runs in a folder and below it, the newest first.",
         epilog="example:\n  trueloop runs --sort score",
     )
-    parser.add_argument(
+    parser.add_option(
         "folder",
         nargs="?",
         default=str(RUNS),
         metavar="DIR",
         help="folder with runs",
     )
-    parser.add_argument(
-        "--sort", default="started", metavar="COLUMN", help=f"one of {', '.join(COLUMNS)}"
+    parser.add_option(
+        "--sort",
+        default="started",
+        metavar="COLUMN",
+        choices=tuple(COLUMNS),
+        help="order of the list",
     )
     given = parser.parse(argv)
     if given.sort not in COLUMNS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import textwrap
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -119,7 +120,9 @@ def usage() -> str:
     lines = []
     for name in READY_MADE:
         says = (load(name).__doc__ or "").strip().splitlines()[0]
-        lines.append(f"  {name:<14}{says}")
+        lines += textwrap.wrap(
+            f"{name:<14}{says}", 80, initial_indent="  ", subsequent_indent=" " * 16
+        )
     return (
         "usage: trueloop train TASK [options]\n"
         "       trueloop train --config FILE [options]\n\n"

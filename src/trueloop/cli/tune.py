@@ -46,10 +46,11 @@ def main(argv: Sequence[str]) -> int:
 def usage() -> str:
     return (
         "usage: trueloop tune TASK [options]\n\n"
-        "Measure what makes a training faster, in separate trials: the learning rate (range\n"
-        "test), the batch size, workers, threads, precision, compilation, each by itself and then\n"
-        "all together; and write the useful changes as a file for trueloop train --config. Or,\n"
-        "with --search FILE, search for the best values of options by training with them.\n\n"
+        "Measure what makes a training faster, in separate trials: the learning rate\n"
+        "(range test), the batch size, workers, threads, precision, compilation, each by\n"
+        "itself and then all together; and write the useful changes as a file for\n"
+        "trueloop train --config. Or, with --search FILE, search for the best values of\n"
+        "options by training with them.\n\n"
         "  trueloop tune TASK --help     the options: --minutes, --search, those of train\n\n"
         "example:\n"
         "  trueloop tune images --data photos --minutes 5 --out tuned.yaml\n"

@@ -71,13 +71,14 @@ def _shared_folder() -> Iterator[Path]:
 def usage() -> str:
     return (
         "usage: trueloop verify-resume TASK [options]\n\n"
-        "Prove that a run of TASK, stopped and resumed, is the run that never stopped: train it\n"
-        "straight, and again with a stop at a random point (inside an epoch, and inside an\n"
-        "accumulation window where there is one) and a resume in a new process, through real\n"
-        "checkpoints in a temporary folder. Weights, optimizer, scaler, schedule, random\n"
-        "generators and log must be bitwise the same; if they are not, it says what differs\n"
-        "first and what the likely cause is. Exit status: 0 the same run, 1 a different run.\n\n"
-        "  trueloop verify-resume TASK --help     the options: --updates, and those of train\n\n"
+        "Prove that a run of TASK, stopped and resumed, is the run that never stopped:\n"
+        "train it straight, and again with a stop at a random point (inside an epoch, and\n"
+        "inside an accumulation window where there is one) and a resume in a new process,\n"
+        "through real checkpoints in a temporary folder. Weights, optimizer, scaler,\n"
+        "schedule, random generators and log must be bitwise the same; if they are not,\n"
+        "it says what differs first and what the likely cause is.\n\n"
+        "exit status: 0 the same run; 1 a different run\n\n"
+        "  trueloop verify-resume TASK --help  the options: --updates, and those of train\n\n"
         "example:\n  trueloop verify-resume spiral --accumulate 4 --updates 100"
     )
 

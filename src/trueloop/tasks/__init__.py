@@ -12,8 +12,9 @@ from types import ModuleType
 from trueloop.errors import ConfigError, nearest
 from trueloop.files import special_kind
 from trueloop.tasks import own
-from trueloop.tasks.base import PredictInput, Recipe, Splits, Task
+from trueloop.tasks.base import PredictInput, Splits, Task
 from trueloop.tasks.own_class import check_options
+from trueloop.tasks.recipe import Recipe
 
 __all__ = ["READY_MADE", "PredictInput", "Recipe", "Splits", "Task", "load"]
 

@@ -18,72 +18,13 @@ from trueloop.records import EvalRecord, LossOutput
 from trueloop.run import Figures
 from trueloop.tasks.data_findings import DataFinding
 from trueloop.tasks.option_docs import documented
+from trueloop.tasks.recipe import Recipe
 
 LossFn = Callable[[nn.Module, Any], LossOutput | Tensor]
 KINDS = ("multiclass", "binary", "multilabel", "regression")
 """The kinds of tasks, for their losses and metrics."""
 ERROR = "error"
 """The column of a prediction file that says why a row could not be read."""
-
-
-@documented
-@dataclass(frozen=True, kw_only=True)
-class Recipe:
-    """How a task trains by default: each field is an option of `trueloop train`."""
-
-    epochs: int | None = 20
-    """Passes over the training data; null if updates or tokens set the length of the run."""
-    updates: int | None = None
-    """Length of the run in optimizer updates instead of epochs."""
-    tokens: int | None = None
-    """Length of the run in tokens instead of epochs: it ends with the update that reaches them."""
-    eval_every: str | None = None
-    """Evaluate every "500 updates", "10_000 samples", "1_000_000 tokens", "2 epochs" or "10
-    minutes"; null evaluates at the end of each epoch. The end of the run is always evaluated."""
-    batch_size: int = 64
-    """Samples per micro-batch."""
-    balance: bool = False
-    """Draw each class equally often in the training of a classifier: samples of rare classes come
-    several times in an epoch, those of frequent ones not in each."""
-    optimizer: str = "adamw"
-    """adamw, adam, sgd (with Nesterov momentum 0.9) or muon (on hidden matrices, with adamw on the
-    rest)."""
-    lr: float = 1e-3
-    """Peak learning rate."""
-    weight_decay: float = 0.0
-    """Weight decay of matrices and kernels; biases and norms have none."""
-    schedule: str = "cosine"
-    """none, cosine, warmup_cosine, warmup_stable_decay, one_cycle, plateau, warm_restarts or
-    step_decay."""
-    warmup: str | None = None
-    """Length of the warm-up of warmup_cosine or warmup_stable_decay (5% if null) or one_cycle
-    (30%): "5%" of the run, "2 epochs" or "300 updates"."""
-    decay: str | None = None
-    """Length of the decay of warmup_stable_decay (20% if null)."""
-    decay_shape: str | None = None
-    """Of the decay of warmup_stable_decay: linear (also if null), cosine or 1-sqrt."""
-    clip_norm: float | None = 1.0
-    """Largest global gradient norm; null for no clipping."""
-    clip_value: float | None = None
-    """Largest absolute value of a gradient's entry; null for none."""
-    accumulate: int = 1
-    """Micro-batches per update."""
-    precision: str = "fp32"
-    """fp32, bf16 or fp16."""
-    nonfinite: str = "stop"
-    """After a NaN or infinite gradient: stop, or skip the update."""
-    outliers: str | None = None
-    """After a gradient norm far above its running median: clip it, or skip the update; null for
-    neither."""
-    outlier_factor: float = 5.0
-    """With --outliers: a gradient norm of more than this many times its running median is an
-    outlier."""
-    monitor: str = "val_loss"
-    """The score that selects the best weights (also used by plateau and early stopping)."""
-    patience: int | None = None
-    """Stop after this many evaluations without a better score; null trains to the end."""
-    min_delta: float = 0.0
-    """Smallest improvement of the score that counts."""
 
 
 @documented

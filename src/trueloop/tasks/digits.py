@@ -8,9 +8,10 @@ from torch import Tensor, nn
 
 from trueloop.errors import ConfigError, MissingDependencyError
 from trueloop.run import Figures
-from trueloop.tasks.base import Recipe, Splits, Task
+from trueloop.tasks.base import Splits, Task
 from trueloop.tasks.mistakes import show_mistakes
 from trueloop.tasks.random_split import stratified_split
+from trueloop.tasks.recipe import Recipe
 
 INK = 16.0
 """Largest value of a pixel in scikit-learn's digits."""

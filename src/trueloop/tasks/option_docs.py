@@ -25,7 +25,7 @@ def documented(cls: type[T]) -> type[T]:
     for field, below in zip(body, [*body[1:], None], strict=True):
         if not isinstance(field, ast.AnnAssign):
             continue
-        default = f" = {ast.unparse(field.value)}" if field.value is not None else ""
+        default = "" if field.value is None else f" = {ast.unparse(_default(field.value))}"
         lines.append(f"  {ast.unparse(field.target)}: {ast.unparse(field.annotation)}{default}")
         if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
             text = " ".join(str(below.value.value).split())
@@ -40,3 +40,9 @@ def documented(cls: type[T]) -> type[T]:
     if len(lines) > 1:
         cls.__doc__ = inspect.cleandoc(cls.__doc__ or "") + "\n\n" + "\n".join(lines)
     return cls
+
+
+def _default(value: ast.expr) -> ast.expr:
+    """The default of a field: of `option(64, unit="samples")` its first argument."""
+    declared = isinstance(value, ast.Call) and ast.unparse(value.func) == "option"
+    return value.args[0] if declared and isinstance(value, ast.Call) else value

@@ -9,7 +9,8 @@ from types import FunctionType
 from typing import Any
 
 from trueloop.errors import ConfigError
-from trueloop.tasks.base import Recipe, Task
+from trueloop.tasks.base import Task
+from trueloop.tasks.recipe import Recipe
 
 _EXAMPLES = {
     "splits": "def splits(self): return Splits(train=…, val=…)",

@@ -10,8 +10,9 @@ from torch import Tensor, nn
 
 from trueloop.errors import ConfigError
 from trueloop.run import Figures
-from trueloop.tasks.base import Recipe, Splits, Task
+from trueloop.tasks.base import Splits, Task
 from trueloop.tasks.random_split import generator
+from trueloop.tasks.recipe import Recipe
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -15,8 +15,9 @@ from torch.utils.data import Dataset, TensorDataset
 
 from trueloop.errors import ConfigError, DataError, nearest
 from trueloop.names import printable
+from trueloop.option import option
 from trueloop.run import Figures
-from trueloop.tasks.base import PredictInput, Recipe, Splits, Task
+from trueloop.tasks.base import PredictInput, Splits, Task
 from trueloop.tasks.data_findings import DataFinding, rare_class
 from trueloop.tasks.images.augment import Augment
 from trueloop.tasks.images.checks import shared_images
@@ -36,6 +37,7 @@ from trueloop.tasks.images.resnet import ResNet
 from trueloop.tasks.limits import MOST_CHANNELS, MOST_GIGABYTES, MOST_SIDE, check_range
 from trueloop.tasks.mistakes import show_mistakes
 from trueloop.tasks.option_docs import documented
+from trueloop.tasks.recipe import Recipe
 
 BROKEN = ("stop", "skip")
 _AT_ONCE = 65_536
@@ -63,31 +65,33 @@ class Images(Task):
     class Options:
         """Options of the images task."""
 
-        size: int | None = None
-        """Side in pixels that every image is scaled and cropped to; null chooses by the images."""
-        broken: str = "stop"
-        """If an image cannot be decoded: stop, or skip it (named on the console, in the report and
-        in data.json)."""
-        augment: bool = True
-        """Shift, mirror or turn the training images at random."""
-        mirror: bool | None = None
-        """Mirror left to right in augmentation; null means only for colour images."""
-        width: int | None = None
-        """Channels of the network's first stage; null means 32 for grey, 48 for colour."""
-        val_share: float = 0.1
-        """Share of the training images for validation, which chooses the best epoch, without a val
-        folder."""
-        test_share: float = 0.1
-        """Share of the images held out as a test set, without train and test folders."""
-        memory_gb: float = 2.0
-        """Without a disk cache: decode up to this many GB of images into memory; the rest is
+        size: int | None = option(
+            None, usual=True, group="images", unit="pixels", unset="by the images"
+        )
+        """Side of every image. It is scaled and cropped to that."""
+        broken: str = option("stop", usual=True, choices=("stop", "skip"))
+        """If an image cannot be decoded. A skipped one is named on the console,
+        in the report and in data.json."""
+        augment: bool = option(True, usual=True)
+        """Shift, mirror or turn training images at random."""
+        mirror: bool | None = option(None, unset="only colour images")
+        """Mirror left to right in augmentation."""
+        width: int | None = option(None, unset="32 for grey, 48 for colour")
+        """Channels of the network's first stage."""
+        val_share: float = option(0.1, usual=True)
+        """Share for validation. Of the training images; it chooses the best epoch; a val folder
+        takes its place."""
+        test_share: float = option(0.1, usual=True)
+        """Share for the test. train and test folders take its place."""
+        memory_gb: float = option(2.0, group="memory and disk", unit="GB")
+        """Without a disk cache: decode up to this much of the images into memory; the rest is
         decoded again in each epoch."""
-        cache: bool = True
+        cache: bool = option(True)
         """Cache the decoded images on disk for later epochs and runs."""
-        cache_dir: str | None = None
-        """The folder of the cache; null means $TRUELOOP_CACHE, or the user's cache folder."""
-        cache_gb: float = 20.0
-        """Limit in GB for the decoded images of all data sets; the least recently used are removed
+        cache_dir: str | None = option(None, unset="$TRUELOOP_CACHE, or the user's cache folder")
+        """The folder of the cache."""
+        cache_gb: float = option(20.0, unit="GB")
+        """Limit for the decoded images of all data sets; the least recently used are removed
         first."""
 
     options: Options

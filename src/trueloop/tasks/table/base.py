@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from trueloop import losses
 from trueloop.errors import DataError
-from trueloop.tasks.base import LossFn, Recipe, Task
+from trueloop.tasks.base import LossFn, Task
+from trueloop.tasks.recipe import Recipe
 from trueloop.tasks.table.column_encoding import CellFormat, TableEncoder
 from trueloop.tasks.table.network import ScaledSquaredError, TableNet
 from trueloop.tasks.table.options import TableOptions

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
+from trueloop.option import option
 from trueloop.tasks.option_docs import documented
 
 
@@ -13,38 +14,40 @@ from trueloop.tasks.option_docs import documented
 class TableOptions:
     """Options of the table task."""
 
-    target: str = ""
+    target: str = option("", usual=True, group="columns", required=True)
     """The column to predict."""
-    drop: list[str] = field(default_factory=list)
+    drop: list[str] = option([], usual=True)
     """Columns to ignore."""
-    kind: str = "auto"
-    """classification, regression, or auto: classification for text, booleans, whole numbers
-    with at most 20 different values, and any column with two."""
-    categorical: list[str] = field(default_factory=list)
-    """Numeric or date columns to treat as categories, such as codes."""
-    missing: list[str] = field(default_factory=lambda: ["NA", "N/A", "null", "None"])
+    kind: str = option("auto", usual=True, choices=("auto", "classification", "regression"))
+    """Kind of task. auto is classification for text, booleans, whole numbers with at most 20
+    different values, and any column with two."""
+    categorical: list[str] = option([])
+    """Columns of numbers or dates that are categories, such as codes."""
+    missing: list[str] = option(["NA", "N/A", "null", "None"])
     """Text that means a missing number; an empty cell always does."""
-    nan: str = "stop"
+    nan: str = option("stop", choices=("stop", "missing"))
     """How to treat NaN and infinity in numeric columns: stop (an error), or missing."""
-    split: str = "random"
-    """How to split the rows: random (stratified by class), time:COLUMN (the latest rows are held
-    out) or group:COLUMN (no group is in two parts, and the column is not an input)."""
-    val_share: float = 0.15
-    """Share of the rows for validation, which chooses the best epoch."""
-    test_share: float = 0.15
-    """Share of the rows held out as a test set, scored once at the end; 0 for none."""
-    val_data: Path | None = None
+    split: str = option(
+        "random", usual=True, group="rows", choices=("random", "time:COLUMN", "group:COLUMN")
+    )
+    """How to split the rows. random is stratified by class; time:COLUMN holds the latest rows out;
+    with group:COLUMN no group is in two parts, and the column is not an input."""
+    val_share: float = option(0.15, usual=True)
+    """Share of the rows for validation. It chooses the best epoch."""
+    test_share: float = option(0.15, usual=True)
+    """Share of the rows for the test. It is scored once, at the end; 0 for none."""
+    val_data: Path | None = option(None)
     """File with the validation rows, in place of a share of --data."""
-    test_data: Path | None = None
+    test_data: Path | None = option(None)
     """File with the test rows, in place of a share of --data."""
-    log_target: bool = False
-    """Train a regression on the logarithm of the target, for targets of many magnitudes."""
-    width: int = 256
-    """Units of a hidden layer."""
-    layers: int = 3
+    log_target: bool = option(False, group="network")
+    """Train a regression on the logarithm of the target. For targets of many magnitudes."""
+    width: int = option(256, unit="units")
+    """Width of a hidden layer."""
+    layers: int = option(3)
     """Hidden layers."""
-    streaming: str = "auto"
-    """Whether rows of Parquet stay on disk and are read when needed: always, never, or auto, which
-    does so if they would take much memory."""
-    dropout: float | None = None
-    """Dropout probability of the hidden units; null chooses by the number of rows."""
+    streaming: str = option("auto", group="rows", choices=("auto", "always", "never"))
+    """Whether rows of Parquet stay on disk and are read when needed; auto does so if they would
+    take much memory."""
+    dropout: float | None = option(None, group="network", unset="by the number of rows")
+    """Dropout probability of the hidden units."""

@@ -9,9 +9,10 @@ from typing import Any
 
 from trueloop import lora
 from trueloop.errors import ConfigError, RunError
-from trueloop.tasks.base import Recipe
+from trueloop.option import option
 from trueloop.tasks.limits import check_range
 from trueloop.tasks.option_docs import documented
+from trueloop.tasks.recipe import Recipe
 from trueloop.tasks.text import pretrained, subwords
 from trueloop.tasks.text.chat_template import template_of
 from trueloop.tasks.text.tokenizer import Tokenizer, tokenizer_from_state
@@ -30,17 +31,17 @@ _OF_A_RUN = "environment.json"
 class FineTuning:
     """The pretrained model to start from, and the weights to train."""
 
-    init: Path | None = None
-    """Folder of a published model of the GPT-2 or Llama family to start from, with its tokenizer:
-    config.json, model.safetensors, tokenizer.json. null starts with random weights."""
-    lora: list[str] | None = None
-    """Layers with LoRA adapters; all other weights are frozen: query, key, value, output, up, gate,
-    down. null trains all weights."""
-    lora_rank: int = 8
+    init: Path | None = option(None, usual=True, group="fine-tuning", unset="random weights")
+    """Published model to start from. A folder of a model of the GPT-2 or Llama family, with its
+    tokenizer: config.json, model.safetensors, tokenizer.json."""
+    lora: list[str] | None = option(None, usual=True, choices=LAYERS, unset="none")
+    """Layers with LoRA adapters. All other weights are frozen; without adapters, all weights are
+    trained."""
+    lora_rank: int = option(8)
     """Rank of the adapters."""
-    lora_alpha: float = 16.0
+    lora_alpha: float = option(16.0)
     """The adapters are scaled by alpha / rank."""
-    lora_dropout: float = 0.0
+    lora_dropout: float = option(0.0)
     """Dropout probability of the adapters' inputs."""
 
     def suited(self, recipe: Recipe) -> Recipe:

@@ -15,11 +15,13 @@ from trueloop import lora
 from trueloop.errors import ConfigError, DataError
 from trueloop.generate import generate
 from trueloop.losses import z_loss
+from trueloop.option import option
 from trueloop.records import EvalRecord, LossOutput
 from trueloop.run import Figures
-from trueloop.tasks.base import LossFn, PredictInput, Recipe, Splits, Task
+from trueloop.tasks.base import LossFn, PredictInput, Splits, Task
 from trueloop.tasks.limits import MOST_BATCH, MOST_UNITS, check_range
 from trueloop.tasks.option_docs import documented
+from trueloop.tasks.recipe import Recipe
 from trueloop.tasks.text.chat import (
     ChatData,
     ChatSamples,
@@ -45,10 +47,18 @@ from trueloop.tasks.text.text_data import TextData, TextOptions, read_text, read
 from trueloop.tasks.text.text_scores import RowSums, TextScores, row_sums, scores
 from trueloop.tasks.text.tokenizer import Tokenizer, tokenizer_from_state
 from trueloop.tasks.text.transformer import Transformer
-from trueloop.tasks.text.transformer_config import TransformerConfig, preset
+from trueloop.tasks.text.transformer_config import (
+    ACTIVATIONS,
+    NORMS,
+    POSITIONS,
+    PRESETS,
+    TransformerConfig,
+    preset,
+)
 
 MOST_CONTEXT = 1_048_576
 MOST_DEPTH = 256
+_BY_PRESET = "by the preset"
 _SHAPE = (
     "context", "layers", "width", "heads", "kv_heads", "hidden", "norm", "positions", "activation",
     "tied", "qk_norm", "dropout",
@@ -92,42 +102,45 @@ class Text(Task):
     class Options(FineTuning, TextOptions):
         """Options of the text task."""
 
-        preset: str = "tiny"
-        """tiny (0.8 million weights, context 256), small (14 million, 512) or gpt2-124m (1024)."""
-        context: int | None = None
-        """Context length in tokens; null means the preset's value, here and for the options
-        below."""
-        layers: int | None = None
+        preset: str = option("tiny", usual=True, group="network", choices=tuple(PRESETS))
+        """Network's size. tiny has 0.8 million weights and context 256, small 14 million and
+        512, gpt2-124m context 1024."""
+        context: int | None = option(None, usual=True, unit="tokens", unset=_BY_PRESET)
+        """Context length."""
+        layers: int | None = option(None, unset=_BY_PRESET)
         """Blocks of attention and MLP."""
-        width: int | None = None
+        width: int | None = option(None, unset=_BY_PRESET)
         """Embedding dimension."""
-        heads: int | None = None
+        heads: int | None = option(None, unset=_BY_PRESET)
         """Attention heads."""
-        kv_heads: int | None = None
+        kv_heads: int | None = option(None, unset=_BY_PRESET)
         """Heads of keys and values; fewer than heads means grouped-query attention."""
-        hidden: int | None = None
+        hidden: int | None = option(None, unset=_BY_PRESET)
         """Hidden dimension of the MLP."""
-        norm: str | None = None
-        """rms or layer."""
-        positions: str | None = None
-        """rotary or learned."""
-        activation: str | None = None
-        """swiglu, gelu, gelu_tanh or relu2."""
-        tied: bool | None = None
+        norm: str | None = option(None, choices=NORMS, unset=_BY_PRESET)
+        """Kind of normalisation layer."""
+        positions: str | None = option(None, choices=POSITIONS, unset=_BY_PRESET)
+        """How positions enter the network."""
+        activation: str | None = option(None, choices=ACTIVATIONS, unset=_BY_PRESET)
+        """Activation of the MLP."""
+        tied: bool | None = option(None, unset=_BY_PRESET)
         """Whether the head shares the embedding's matrix."""
-        qk_norm: bool | None = None
+        qk_norm: bool | None = option(None, unset=_BY_PRESET)
         """Whether queries and keys are normalised."""
-        dropout: float | None = None
+        dropout: float | None = option(None, unset=_BY_PRESET)
         """Dropout probability of embeddings, attention weights and sublayers."""
-        z_loss: float = 0.0
+        z_loss: float = option(0.0)
         """Weight of the term that keeps the logits' normaliser near 1; 1e-4 is usual in bf16."""
-        batch_tokens: int | None = None
-        """Tokens per update over all ranks: sets the number of micro-batches of --batch-size
+        batch_tokens: int | None = option(None, unit="tokens")
+        """Size of an update over all ranks. It sets the number of micro-batches of --batch-size
         contexts; null uses --batch-size and --accumulate."""
-        sample_prompt: str | None = None
-        """The prompt of the texts in the report; null starts at a new line (or document)."""
-        sample_tokens: int = 256
-        """Tokens that the model writes for the report after each evaluation; 0 for none."""
+        sample_prompt: str | None = option(
+            None, group="texts in the report", unset="a new line, or document"
+        )
+        """The prompt of the texts in the report."""
+        sample_tokens: int = option(256, unit="tokens")
+        """Length of the text that the model writes for the report after each evaluation; 0 for
+        none."""
 
     options: Options
     tokenizer: Tokenizer

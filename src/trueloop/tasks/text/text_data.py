@@ -12,6 +12,7 @@ from typing import Any
 
 from trueloop.errors import ConfigError, DataError
 from trueloop.names import printable
+from trueloop.option import option
 from trueloop.tasks import limits
 from trueloop.tasks.data_findings import DataFinding
 from trueloop.tasks.option_docs import documented
@@ -42,27 +43,34 @@ _ESCAPES = {"\\n": "\n", "\\t": "\t", "\\r": "\r"}
 class TextOptions:
     """How a text, or token ids, are read and split."""
 
-    tokenizer: str | None = None
-    """char, byte, bpe:N (learned on the training text), the path of a tokenizer.json or of a folder
-    with one, or ids:N and ids:N:END (token ids without a text); null means char for a text, and for
-    token ids the tokenizer.json next to them."""
-    val_fraction: float = 0.1
-    """Share of the text for validation: its end, before the test part. Not used if a folder or
-    val_data contains the validation part."""
-    test_fraction: float = 0.0
+    tokenizer: str | None = option(
+        None,
+        usual=True,
+        group="text",
+        choices=("char", "byte", "bpe:N", "ids:N", "ids:N:END", "PATH"),
+        unset="char; of ids, theirs",
+    )
+    """Tokenizer. bpe:N is learned on the training text; PATH is a tokenizer.json or a folder
+    with one; ids:N and ids:N:END are token ids without a text; by default token ids have the
+    tokenizer.json next to them."""
+    val_fraction: float = option(0.1, usual=True)
+    """Share of the text for validation. It is the end, before the test part; not used if a folder
+    or val_data contains the validation part."""
+    test_fraction: float = option(0.0)
     """Share of the text, at the very end, for the test."""
-    val_data: Path | None = None
+    val_data: Path | None = option(None)
     """A file or folder with the validation part."""
-    test_data: Path | None = None
+    test_data: Path | None = option(None)
     """A file or folder with the test part."""
-    document_separator: str | None = None
+    document_separator: str | None = option(None)
     """The text between two documents of a file, e.g. <|endoftext|>; \\n means a new line."""
-    pack: bool = False
+    pack: bool = option(False)
     """Keep documents separate: attention does not cross them, and positions restart in each. For
     conversations: pack several into one context in this way."""
-    token_dtype: str | None = None
-    """Dtype of raw token ids: uint8, uint16, uint32, int32 or int64; null means uint16, or uint32
-    if the vocabulary needs it."""
+    token_dtype: str | None = option(
+        None, choices=DTYPES, unset="uint16, or uint32 if the vocabulary needs it"
+    )
+    """Dtype of raw token ids."""
 
     def __post_init__(self) -> None:
         spec = self.tokenizer
