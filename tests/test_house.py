@@ -311,9 +311,9 @@ def test_the_live_doctor_says_of_what_type_its_parameters_are() -> None:
 
 
 PUBLIC = [
-    "Checkpoints", "ConfigError", "DDPOptions", "DataError", "Doctor", "EarlyStopping",
-    "EvalRecord", "FSDPOptions", "Feed", "History", "LossOutput", "NonFiniteError", "Outliers",
-    "Run", "Shards", "Step", "StepRecord", "Task", "TrueloopError",
+    "Checkpoints", "ConfigError", "DDPOptions", "DataError", "Doctor", "EMA",
+    "EarlyStopping", "EvalRecord", "FSDPOptions", "Feed", "History", "LossOutput", "NonFiniteError",
+    "Outliers", "Run", "SWA", "Shards", "Step", "StepRecord", "Task", "TrueloopError",
     "UserError", "errors", "evaluate", "fit", "generate", "load_checkpoint", "load_weights",
     "lora", "losses", "metrics", "optimizers", "predict", "process_group", "records",
     "save_weights", "schedules", "seed", "seed_everything", "supervised", "trackers", "watch",

@@ -14,6 +14,7 @@ _HOME = {
     "ConfigError": "trueloop.errors",
     "DataError": "trueloop.errors",
     "Doctor": "trueloop.doctor.live.entry.fit_sink",
+    "EMA": "trueloop.step",
     "EarlyStopping": "trueloop.stopping",
     "EvalRecord": "trueloop.records",
     "Feed": "trueloop.feed",
@@ -24,6 +25,7 @@ _HOME = {
     "DDPOptions": "trueloop.step",
     "FSDPOptions": "trueloop.step",
     "Outliers": "trueloop.step",
+    "SWA": "trueloop.step",
     "Shards": "trueloop.feed",
     "Step": "trueloop.step",
     "StepRecord": "trueloop.records",
@@ -116,6 +118,8 @@ if TYPE_CHECKING:
     from trueloop.run import Run as Run
     from trueloop.seed import seed_everything as seed_everything
     from trueloop.step import (
+        EMA as EMA,
+        SWA as SWA,
         DDPOptions as DDPOptions,
         FSDPOptions as FSDPOptions,
         Outliers as Outliers,

@@ -53,7 +53,7 @@ def test_the_guide_lists_what_a_checkpoint_holds(tmp_path: Path, loader: bool) -
     if loader:
         rest = {
             "ranks", "step.agreed", "step.train_weights", "step.outliers", "step.compiled",
-            "step.split", "feed.others", "feed.shards", "feed.window",
+            "step.split", "step.average", "feed.others", "feed.shards", "feed.window",
         }  # fmt: skip
         rest |= set() if torch.cuda.is_available() else {"rng.cuda"}
         assert told() - rest == found

@@ -375,3 +375,19 @@ def test_balance_draws_each_class_equally_often(command: Command, line: str) -> 
     assert abs(int((labels == 0).sum()) - len(labels) / 2) <= 2
     assert session.settings.config()["balance"] is True
     assert "--balance is for classes" in command("train", line, "--balance").complaint
+
+
+def test_an_average_of_the_weights_is_scored_saved_and_used(command: Command) -> None:
+    options = ("--epochs", "2", "--ema", "0.9", "--ema-warmup", "--run", "averaged")
+    assert command("train", "spiral", *options).status == 0
+    run = Run("averaged")
+    best = load_checkpoint(run.checkpoints, which="best")
+    assert best["step"]["average"]["count"] == 2 * 32
+    weights = dict(run.model().named_parameters())
+    trained = best["step"]["train_weights"]
+    assert weights.keys() == trained.keys()
+    for name, weight in weights.items():
+        assert torch.equal(weight, best["model"][name])
+        assert not torch.equal(weight, trained[name])
+    scored = json.loads(command("evaluate", "averaged", "--json").out)["scores"]["val"]
+    assert scored["loss"] == best["records"][-1][0]["val_loss"]

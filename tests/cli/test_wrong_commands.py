@@ -19,9 +19,9 @@ TABLE = "train table --data t.csv --target b"
 OPTIONS = {
     SPIRAL: (
         "epochs batch-size optimizer lr weight-decay schedule warmup clip-norm clip-value "
-        "accumulate precision nonfinite monitor patience min-delta resume seed workers device "
-        "threads max-minutes save-every keep-last on-save-error compile deterministic doctor quiet "
-        "config"
+        "ema swa accumulate precision nonfinite monitor patience min-delta resume seed workers "
+        "device threads max-minutes save-every keep-last on-save-error compile deterministic "
+        "doctor quiet config"
     ),
     TABLE: "target kind nan val-share test-share log-target width layers dropout val-data data",
     "train images --data photos": "size broken augment mirror width val-share memory-gb data",
@@ -49,6 +49,12 @@ WRONG = [
     ("train x.py:Nope", "x.py has no class 'Nope'"),
     ("train gone.py:Mine", "gone.py"),
     ("train fifo", "write trueloop train table --data fifo"),
+    # averages of the weights
+    ("train spiral --ema 1", "--ema must be from 0 to below 1, not 1: write --ema 0.999"),
+    ("train spiral --swa 5", "--swa: 5 of what? write '5 epochs'"),
+    ("train spiral --swa 50% --ema 0.9", "are two averages of the weights: write one of them"),
+    ("train spiral --ema-warmup", "--ema-warmup is for --ema: write --ema 0.999 with it"),
+    ("train spiral --swa 50% --parallel fsdp", "write --parallel ddp, or leave out --swa"),
     # words that stand alone
     ("train table t.csv --target b", "unexpected argument 't.csv': write --data t.csv"),
     ("train images photos", "unexpected argument 'photos': write --data photos"),

@@ -153,10 +153,20 @@ def _own(path: Path, index: Any, key: str) -> Any:
 def _overlay(state: dict[str, Any], own: dict[Any, Any]) -> None:
     """Put a rank's own state in the place of rank 0's."""
     for name, part in own.items():
-        if name in ("model", "named") and isinstance(part, dict) and isinstance(state[name], dict):
-            state[name] = {**state[name], **part}
-        else:
-            state[name] = part
+        state[name] = _merged(state.get(name), part, _DEPTHS.get(name, 0))
+
+
+_DEPTHS = {"model": 1, "named": 1, "step": 2}
+"""The depth of the entries that differ from rank to rank; other parts differ as a whole."""
+
+
+def _merged(there: Any, own: Any, depth: int) -> Any:
+    if not depth or not isinstance(there, dict) or not isinstance(own, dict):
+        return own
+    return {
+        **there,
+        **{name: _merged(there.get(name), part, depth - 1) for name, part in own.items()},
+    }
 
 
 def _keys(

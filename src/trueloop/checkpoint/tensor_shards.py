@@ -258,6 +258,8 @@ def own_parts(tree: Mapping[str, Any], parameters: Mapping[str, str]) -> dict[Pa
         for name, value in tree["model"].items()
         if name not in parameters and not isinstance(value, Hole)
     ]
+    trained = at(tree, TRAIN_WEIGHTS) or {}
+    paths += [(*TRAIN_WEIGHTS, name) for name in trained if name not in parameters]
     return {path: at(tree, path) for path in paths}
 
 
@@ -265,10 +267,10 @@ def as_tree(parts: Mapping[Path, Any]) -> dict[str, Any]:
     """The result of `own_parts`, as a part of a state."""
     tree: dict[str, Any] = {"model": {}}
     for path, value in parts.items():
-        if len(path) == 1:
-            tree[path[0]] = value
-        else:
-            tree.setdefault(path[0], {})[path[1]] = value
+        inner = tree
+        for name in path[:-1]:
+            inner = inner.setdefault(name, {})
+        inner[path[-1]] = value
     return tree
 
 

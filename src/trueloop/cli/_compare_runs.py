@@ -17,6 +17,7 @@ from trueloop.run import Run
 _SECTIONS = {
     "model": "weights",
     "train_weights": "weights of train mode",
+    "average": "average of the weights",
     "optimizer": "optimizer",
     "precision": "loss scaler",
     "schedule": "schedule",

@@ -18,6 +18,7 @@ from trueloop import (
     threads,
 )
 from trueloop.checkpoint import load_checkpoint, model_state
+from trueloop.cli._average import average
 from trueloop.cli.options import (
     CHOSEN_THREADS,
     FSDP,
@@ -160,6 +161,7 @@ def _make_step(
         on_oom=run.on_oom,
         compile=True if run.compile == "model" else run.compile or None,
         recompute=run.recompute,
+        average=average(recipe),
         parallel=_sharing(run) if parallel == "fsdp" else parallel,
     )
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from trueloop import ranks, schedules, trackers
+from trueloop.cli._average import check_average
 from trueloop.cli._values import above_0, above_1, check_choices, check_every, check_length
 from trueloop.cli.config_file import known_keys, read_config
 from trueloop.cli.parser import DEVICES, Parser, add_dataclass, option_for, path_from
@@ -448,6 +449,7 @@ def check(settings: Settings) -> None:
     make_schedule(recipe)
     above_1("--outlier-factor", recipe.outlier_factor)
     _check_fsdp(run)
+    check_average(recipe, run.parallel)
 
 
 def _check_fsdp(run: RunOptions) -> None:

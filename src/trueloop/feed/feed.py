@@ -314,8 +314,6 @@ class Feed:
             An iterator of as many batches on every rank.
         """
         part = RankShare(*ranks.data_parallel(), whole_batches=True)
-        if part.count == 1:
-            return self.epoch(epoch)
         _options.whole("epoch", epoch, 0)
         return self._opened(epoch, 0, Cursor(epoch, 0), part)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -93,6 +94,7 @@ class FitState:
         elif early_stop is not None:
             self.history.monitor = early_stop.monitor
         _check_monitors(self, step)
+        _check_update_bn(step, train)
         if early_stop is not None:
             early_stop.reset()
         if early_stop is not None and early_stop.monitor == self.history.monitor:
@@ -242,6 +244,9 @@ class FitState:
             return stop.is_due() and stop.reason == "interrupted"
 
         epoch = step.epoch - 1 if step.epoch and not step.batch else step.epoch
+        if step.needs_update_bn:
+            with closing(self.train.whole_batches(epoch)) as batches:
+                step.update_bn(batches)
         try:
             record = self.scoring.evaluate(epoch, is_interrupted)
         except EvaluationStopped:
@@ -375,3 +380,13 @@ def _check_monitors(state: FitState, step: Step) -> None:
                 f"{what} is {name!r}, and fit has no val to measure it on: give val=…, or watch "
                 "'train_loss'"
             )
+
+
+def _check_update_bn(step: Step, train: Feed) -> None:
+    """Raise before the first batch if `train` cannot be gone through for batch norm as well."""
+    if step.updates_bn and train.sample_indices(0, 0) is None:
+        raise ConfigError(
+            "SWA computes batch norm's statistics in a separate pass over train, which would "
+            "disturb the position of a loader or a stream: give Feed(dataset, ...), or write "
+            "average=EMA(0.999)"
+        )

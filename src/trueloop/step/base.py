@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -14,6 +14,7 @@ from torch.optim import Optimizer
 from trueloop.errors import ConfigError
 from trueloop.records import StepRecord
 from trueloop.step.accumulate import Gradients, MicroBatchWindow
+from trueloop.step.averaging import AveragedWeights
 from trueloop.step.bound_schedules import BoundSchedules
 from trueloop.step.modes import Modes
 from trueloop.step.nonfinite import NonFinitePolicy
@@ -66,6 +67,8 @@ class StepBase:
     _schedules: BoundSchedules
     _groups: list[tuple[str, Optimizer]]
     _modes: Modes
+    _average: AveragedWeights | None = None
+    """The same as `_modes`, if the weights are averaged."""
     _warned: set[str]
 
     @property
@@ -83,12 +86,43 @@ class StepBase:
         return self.optimizers[0]
 
     def evaluating(self) -> AbstractContextManager[None]:
-        """Return a context in which schedule-free optimizers are in eval mode.
+        """Return a context in which `model` has the weights to use.
 
-        `model` then has the weights to use; after it the training continues from its own, bit by
-        bit. Other optimizers do not change. `fit` evaluates so.
+        They are those of `average`, or of a schedule-free optimizer in eval mode. After it the
+        training continues from its own, bit by bit. Without either, nothing changes.
+        `fit` evaluates so.
         """
         return self._modes.evaluating()
+
+    @property
+    def needs_update_bn(self) -> bool:
+        """Whether SWA has averaged the weights of a model with batch norm since `update_bn`."""
+        return self._average is not None and self._average.needs_bn
+
+    @property
+    def updates_bn(self) -> bool:
+        """Whether `needs_update_bn` may become true: SWA of a model with batch norm."""
+        return self._average is not None and self._average.updates_bn
+
+    def update_bn(self, batches: Iterable[Any]) -> None:
+        """Compute the batch norm statistics of the averaged weights, before they are evaluated.
+
+        Each is the mean over the batches, as torch's `swa_utils.update_bn` has it; dropout is off.
+        `fit` calls it where `needs_update_bn`.
+
+        Args:
+            batches: of the training data, as for the step; on several ranks each has its own.
+
+        Raises:
+            ConfigError: the step has no `average`, or the model no batch norm in train mode.
+            DataError: `batches` is empty.
+        """
+        if self._average is None:
+            raise ConfigError(
+                "the step averages no weights, so batch norm has its statistics already: leave out "
+                "update_bn, or make the step with average=SWA()"
+            )
+        self._average.update_bn(self.loss_fn, self.precision, batches)
 
     def eval_weights(self) -> None:
         """As `evaluating`, until the next call of the step: `fit` ends with it."""

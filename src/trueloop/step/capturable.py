@@ -87,7 +87,7 @@ def _no_update(step: StepBase) -> str:
         return "there is a hook on the steps of all optimizers"
     if step.outliers is not None:
         return "outliers are judged by the norms of the updates before"
-    if step._modes.any:
+    if step._modes.any and step._average is None:
         return f"{name} has modes"
     for group in optimizer.param_groups:
         if group.get("differentiable"):

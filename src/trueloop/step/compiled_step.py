@@ -268,6 +268,8 @@ class CompiledStep:
         window.close()
         step._gradients.clear()
         if stepped:
+            if step._average is not None:
+                step._average.update(step.updates)
             for schedule in step._schedules.ticking:
                 schedule.tick("update", 4)
         return record

@@ -100,7 +100,7 @@ def _has_modes(optimizer: Any) -> bool:
 
 def check_weights(model: nn.Module, saved: Mapping[str, Tensor]) -> None:
     """Raise `RunError` unless `saved` are weights of train mode of the model's parameters."""
-    here = dict(model.named_parameters())
+    here = dict((*model.named_parameters(), *model.named_buffers()))
     for name, value in saved.items():
         if name not in here:
             refuse(f"it has train weights of {name!r}, which the model does not have")
@@ -110,7 +110,7 @@ def check_weights(model: nn.Module, saved: Mapping[str, Tensor]) -> None:
 
 @torch.no_grad()
 def load_weights(model: nn.Module, saved: Mapping[str, Tensor]) -> None:
-    """Give the model's parameters these weights."""
-    here = dict(model.named_parameters())
+    """Give the model's parameters these weights, and its buffers what is saved beside them."""
+    here = dict((*model.named_parameters(), *model.named_buffers()))
     for name, value in saved.items():
         here[name].copy_(value)

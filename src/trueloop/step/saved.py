@@ -9,7 +9,7 @@ from typing import Any
 from trueloop import ranks
 from trueloop.errors import RunError
 from trueloop.shapes import COUNT, Anything, DictOf, ListOf, Maybe, OneOf, Shape, TupleOf, problem
-from trueloop.step import joint_state, loading, modes, sharding
+from trueloop.step import averaging, joint_state, loading, modes, sharding
 from trueloop.step.accumulate import MicroBatchWindow
 from trueloop.step.base import StepBase
 from trueloop.step.compiled_step import CompiledStep
@@ -28,6 +28,7 @@ SHAPE: Shape = {
     "counters": TupleOf(COUNT, COUNT, COUNT, COUNT),
     "options": {"precision": str, "accumulate": int, "schedule": OneOf(_NAME, ListOf(_NAME))},
     "agreed": Maybe(GlobalWindow.AGREED),
+    "average": Maybe(averaging.STATE),
     "train_weights": Maybe(loading.GRADIENTS),
     "outliers": Maybe(NormHistory.STATE),
     "compiled": Maybe(CompiledStep.STATE),
@@ -64,6 +65,8 @@ def taken(step: StepBase) -> dict[str, Any]:
             weights = {name: weight.clone() for name, weight in weights.items()}
             step._modes.eval()
         state["train_weights"] = weights
+    if step._average is not None:
+        state["average"] = step._average.state_dict()
     if step.outliers is not None:
         state["outliers"] = step._norms.state_dict()
     if step._compiled is not None:
@@ -93,6 +96,8 @@ def restore(step: StepBase, state: dict[str, Any]) -> None:
         step.precision.load_state_dict(state["precision"])
         loading.load_model(step.model, sharding.placed_model(step.model, state["model"]))
         modes.load_weights(step.model, sharding.placed_model(step.model, train_weights))
+        if step._average is not None:
+            step._average.load_state_dict(state["average"], state["model"])
         undo.pop_all()
     step._window.load_state_dict(state["window"], step.device)
     step._window.load_agreed(state.get("agreed"))
@@ -120,6 +125,7 @@ def _check_same(step: StepBase, state: dict[str, Any]) -> None:
                 f"the checkpoint was written with {name}={saved[name]!r}, this step has "
                 f"{name}={value!r}: build the step as it was"
             )
+    _check_average(step, state.get("average"))
     if state["window"]["micro_batches"] >= step._window.size:
         raise RunError("step.window is full: use a different checkpoint")
     if state["window"]["micro_batches"] and ranks.is_distributed():
@@ -131,11 +137,23 @@ def _check_same(step: StepBase, state: dict[str, Any]) -> None:
         raise RunError("step.schedule is there, and this step has none: build it as it was")
 
 
+def _check_average(step: StepBase, saved: Any) -> None:
+    here = None if step._average is None else repr(step._average.average)
+    there = None if saved is None else saved["kind"]
+    if here != there:
+        raise RunError(
+            f"the checkpoint was written with average={there}, this step has average={here}: build "
+            "the step as it was"
+        )
+
+
 def _keep(step: StepBase) -> Callable[[], None]:
     """Remember what a load that is refused half-way has changed; returns what puts it back."""
     scaler = step.precision.state_dict()
     parts = [*map(loading.keep_optimizer, step.optimizers), loading.keep_model(step.model)]
     parts.append(step._schedules.keep())
+    if step._average is not None:
+        parts.append(step._average.keep())
 
     def put_back() -> None:
         step.precision.load_state_dict(scaler)

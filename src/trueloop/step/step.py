@@ -15,8 +15,17 @@ from trueloop import _options, ranks
 from trueloop.errors import LossError
 from trueloop.records import LossOutput, StepRecord, batch_counts
 from trueloop.shapes import Shape
-from trueloop.step import arguments, clip, precision as precisions, saved, splitting, strategy
+from trueloop.step import (
+    arguments,
+    averaging,
+    clip,
+    precision as precisions,
+    saved,
+    splitting,
+    strategy,
+)
 from trueloop.step.accumulate import Gradients, MicroBatchWindow
+from trueloop.step.averaging import EMA, SWA, AveragedWeights
 from trueloop.step.base import StepBase
 from trueloop.step.bound_schedule import check_scores, learning_rates, prefixed
 from trueloop.step.bound_schedules import BoundSchedules
@@ -24,7 +33,6 @@ from trueloop.step.capture import forward_and_graphs
 from trueloop.step.compiled_step import CompiledStep
 from trueloop.step.fused_update import FusedUpdate
 from trueloop.step.global_window import GlobalWindow
-from trueloop.step.modes import Modes
 from trueloop.step.nonfinite import NonFiniteContext, NonFinitePolicy
 from trueloop.step.open_windows import detached, ends_epoch, open_windows, warn_open_window, watched
 from trueloop.step.outliers import NormHistory, Outliers, Position, checked_outliers
@@ -78,6 +86,8 @@ class Step(StepBase):
             mode or a dict of options of `torch.compile` compiles the model (docs/compile.md).
         recompute: blocks whose activations are computed again in the backward pass: a class of
             modules, its name, or every so many-th block.
+        average: `EMA(0.999)` or `SWA()`: an average of the weights is what is evaluated, saved and
+            used; see `evaluating`. A state has the weights in training beside it.
         parallel: `ddp` or `DDPOptions`: each rank has the whole model, and all of `loss_fn` is
             DDP's forward; `fsdp` or `FSDPOptions`: each has a shard, and `loss_fn` calls
             `model(...)`; one on the device meta gets its values here. In one process it changes
@@ -107,6 +117,7 @@ class Step(StepBase):
         on_oom: str = "stop",
         compile: bool | str | dict[str, Any] | None = None,
         recompute: Recompute | None = None,
+        average: EMA | SWA | None = None,
         parallel: str | DDPOptions | FSDPOptions | None = None,
     ) -> None:
         clip.check_limits(clip_norm, clip_value)
@@ -135,7 +146,9 @@ class Step(StepBase):
         self._compiled: CompiledStep | None
         self._forward, self._compiled = forward_and_graphs(self, compile)
         self._schedules = BoundSchedules(schedules, self.optimizers)
-        self._groups, self._modes = prefixed(self.optimizers), Modes(self.optimizers)
+        self._groups = prefixed(self.optimizers)
+        self._modes = averaging.modes_of(average, model, self.optimizers)
+        self._average = self._modes if isinstance(self._modes, AveragedWeights) else None
         self._fused_updates = [FusedUpdate(optimizer) for optimizer in self.optimizers]
         self._warned = set()
 
@@ -263,8 +276,10 @@ class Step(StepBase):
         window.close()
         self._gradients.clear()
 
-        # 8. Schedule: ticks only after a real update.
+        # 8. Average and schedule: only after a real update.
         if stepped:
+            if self._average is not None:
+                self._average.update(self.updates)
             for schedule in self._schedules.ticking:
                 schedule.tick("update", 3)
         return record
@@ -398,6 +413,8 @@ class Step(StepBase):
         self._plan = plan = Plan.of(epochs, updates, batches, self._window.size)
         self._schedules.bind(plan)
         self._schedules.check(plan)
+        if self._average is not None:
+            self._average.plan(plan)
         return plan
 
     def state_dict(self) -> dict[str, Any]:

@@ -64,6 +64,14 @@ class Recipe:
     outlier_factor: float = option(5.0)
     """With --outliers: a gradient norm of more than this many times its running median is an
     outlier."""
+    ema: float | None = option(None, unset="none")
+    """Decay of an exponential moving average of the weights, such as 0.999, which is scored, saved
+    and used."""
+    ema_warmup: bool = option(False)
+    """With --ema: a smaller decay at first, for a short run."""
+    swa: str | None = option(None, unset="none")
+    """Start of stochastic weight averaging: "75%" of the run, "20 epochs" or "300 updates". The
+    mean of the weights at the ends of epochs is scored, saved and used."""
     monitor: str = option("val_loss", usual=True, group="best weights and early stopping")
     """Score of the best weights. plateau and early stopping use it too."""
     patience: int | None = option(None, usual=True, unset="never")
