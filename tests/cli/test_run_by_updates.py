@@ -9,6 +9,7 @@ from typing import Any
 
 from trueloop.run import Run
 from trueloop.run.charts import Curves, loss, scores
+from trueloop.run.log_reader import LogReader
 
 Command = Callable[..., Any]
 TEXT = ("--layers", 1, "--width", 16, "--heads", 2, "--context", 16, "--batch-size", 4)
@@ -32,7 +33,7 @@ def test_evaluations_by_updates_stand_in_the_report_and_go_on_in_a_longer_run(
     assert command(*words, "--updates", 10, "--run", "r").status == 0
     run = Run("r")
     assert places(run) == [3, 6, 9, 10]
-    chart = loss(Curves(run.metrics()))
+    chart = loss(Curves(LogReader.of(run.metrics())))
     assert chart is not None
     assert chart["layout"]["xaxis"]["title"]["text"] == "update"
     (validation,) = [trace for trace in chart["data"] if trace["name"] == "validation"]
@@ -63,5 +64,5 @@ def test_a_longer_run_in_tokens(command: Command) -> None:
     assert places(run) == [2, 4, 5, 6, 8]
     page = Path("r/report.html").read_text("utf-8")
     assert "Tokens per second" in page
-    titles = [title for title, _, _ in scores(Curves(run.metrics()))]
+    titles = [title for title, _, _ in scores(Curves(LogReader.of(run.metrics())))]
     assert titles == ["perplexity", "bits per byte"]

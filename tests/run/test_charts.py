@@ -1,3 +1,4 @@
+import itertools
 import json
 import math
 from typing import Any
@@ -9,6 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from trueloop.run import charts
 from trueloop.run.charts import Curves, smooth, thin
+from trueloop.run.log_reader import LogReader
 
 floats = st.floats(-1e6, 1e6) | st.just(math.nan)
 
@@ -44,6 +46,19 @@ def test_thinning_keeps_extremes_ends_and_order(y: np.ndarray, limit: int) -> No
         assert np.nanmax(kept_y) == np.nanmax(y)
 
 
+@settings(deadline=None)
+@given(arrays(np.float64, st.integers(61, 400), elements=floats), st.integers(4, 60))
+def test_thinning_keeps_the_extremes_of_each_bucket(y: np.ndarray, limit: int) -> None:
+    kept = set(thin(np.arange(len(y), dtype=np.float64), y, limit)[0].astype(int))
+    edges = np.linspace(0, len(y), limit // 2, dtype=np.int64)
+    for start, stop in itertools.pairwise(edges):
+        bucket = y[start:stop]
+        if np.isfinite(bucket).any():
+            own = y[sorted(kept & set(range(start, stop)))]
+            assert np.nanmin(own) == np.nanmin(bucket)
+            assert np.nanmax(own) == np.nanmax(bucket)
+
+
 def test_thinning_keeps_a_spike_of_one_update_in_a_million() -> None:
     y = np.sin(np.arange(1_000_000) / 1e5)
     y[777_777] = 50.0
@@ -70,9 +85,11 @@ def strict(figure: charts.Figure) -> None:
 
 
 def test_losses_that_span_decades_get_a_log_axis() -> None:
-    wide = charts.loss(Curves(evals(train_loss=[3.0, 0.1, 0.01], val_loss=[3.0, 0.2, 0.1])))
-    narrow = charts.loss(Curves(evals(train_loss=[3.0, 2.0, 1.0])))
-    negative = charts.loss(Curves(evals(train_loss=[3.0, 0.1, -1.0])))
+    wide = charts.loss(
+        Curves(LogReader.of(evals(train_loss=[3.0, 0.1, 0.01], val_loss=[3.0, 0.2, 0.1])))
+    )
+    narrow = charts.loss(Curves(LogReader.of(evals(train_loss=[3.0, 2.0, 1.0]))))
+    negative = charts.loss(Curves(LogReader.of(evals(train_loss=[3.0, 0.1, -1.0]))))
     assert wide is not None
     assert wide["layout"]["yaxis"]["type"] == "log"
     assert wide["layout"]["yaxis"]["ticktext"] == ["0.01", "0.1", "1", "10"]
@@ -82,7 +99,7 @@ def test_losses_that_span_decades_get_a_log_axis() -> None:
 
 
 def test_updates_stand_between_the_epochs() -> None:
-    chart = charts.loss(Curves(updates([1.0] * 20)))
+    chart = charts.loss(Curves(LogReader.of(updates([1.0] * 20))))
     assert chart is not None
     x = chart["data"][0]["x"]
     assert (x[0], x[9], x[19]) == (0.1, 1.0, 2.0)
@@ -93,7 +110,9 @@ def test_metrics_are_grouped_by_the_way_they_should_go() -> None:
         train_loss=[1.0], val_loss=[1.0], val_accuracy=[0.5], val_f1=[0.4], train_accuracy=[0.6],
         val_mae=[3.0], val_temperature=[0.1],
     )  # fmt: skip
-    found = {title: (chart, rises) for title, chart, rises in charts.scores(Curves(lines))}
+    found = {
+        title: (chart, rises) for title, chart, rises in charts.scores(Curves(LogReader.of(lines)))
+    }
     assert set(found) == {"Scores", "MAE", "temperature"}
     scores, rises = found["Scores"]
     assert rises
@@ -106,13 +125,13 @@ def test_metrics_are_grouped_by_the_way_they_should_go() -> None:
 
 
 def test_a_bottomless_r2_is_cut_off() -> None:
-    ((_, chart, _),) = charts.scores(Curves(evals(val_r2=[-40.0, 0.5, 0.9])))
+    ((_, chart, _),) = charts.scores(Curves(LogReader.of(evals(val_r2=[-40.0, 0.5, 0.9]))))
     assert chart["layout"]["yaxis"]["range"] == [-0.2, 1.03]
 
 
 def test_gradient_norm_shows_clipping_and_skipped_updates() -> None:
     norms = [0.5, 2.0, 3.0, 0.0, math.inf, 0.7]
-    curves = Curves(updates(norms, skipped={4}))
+    curves = Curves(LogReader.of(updates(norms, skipped={4})))
     assert charts.clipped_share(curves, 1.0) == 2 / 5
     assert charts.clipped_share(curves, None) is None
     chart = charts.gradient_norm(curves, 1.0)
@@ -128,13 +147,13 @@ def test_gradient_norm_shows_clipping_and_skipped_updates() -> None:
 
 
 def test_missing_parts_make_no_chart() -> None:
-    empty = Curves([])
+    empty = Curves(LogReader.of([]))
     assert charts.loss(empty) is None
     assert charts.scores(empty) == []
     assert charts.learning_rate(empty) is None
     assert charts.gradient_norm(empty, 1.0) is None
     none = [{**line, "grad_norm": None} for line in updates([1.0])]
-    assert charts.gradient_norm(Curves(none), 1.0) is None
+    assert charts.gradient_norm(Curves(LogReader.of(none)), 1.0) is None
     assert charts.overlay([("a", empty)], ["val_loss"]) is None
 
 
@@ -144,7 +163,7 @@ def test_nan_is_a_gap_and_json_stays_strict() -> None:
     )
     for line in lines[:2]:
         line["loss"] = math.nan
-    curves = Curves(lines)
+    curves = Curves(LogReader.of(lines))
     found = [charts.loss(curves), charts.learning_rate(curves), charts.gradient_norm(curves, 1.0)]
     found += [chart for _, chart, _ in charts.scores(curves)]
     for chart in found:
@@ -154,7 +173,7 @@ def test_nan_is_a_gap_and_json_stays_strict() -> None:
 
 def test_long_runs_make_small_charts() -> None:
     draws = np.random.default_rng(0)
-    curves = Curves(updates(draws.lognormal(size=30_000).tolist()))
+    curves = Curves(LogReader.of(updates(draws.lognormal(size=30_000).tolist())))
     for chart in (charts.loss(curves), charts.gradient_norm(curves, 1.0)):
         assert chart is not None
         assert max(len(trace["x"]) for trace in chart["data"]) <= charts.POINTS
@@ -173,3 +192,20 @@ def test_names_are_text_to_plotly() -> None:
     chart = charts.confusion([[1, 2], [3, 4]], ["<b>", "a&b"])
     assert chart["data"][0]["x"] == ["&lt;b&gt;", "a&amp;b"]
     assert chart["data"][0]["z"] == [[0.333333, 0.666667], [0.428571, 0.571429]]
+
+
+def test_a_spike_of_the_loss_is_in_the_chart_and_does_not_flatten_it() -> None:
+    """The y-axis begins with what most updates span; all of them are in the data."""
+    lines = updates([1.0] * 2000)
+    for k, line in enumerate(lines):
+        line["loss"] = 1.0 + 0.001 * (k % 7)
+    lines[1234]["loss"] = 500.0
+    chart = charts.loss(Curves(LogReader.of(lines)))
+    assert chart is not None
+    assert 500.0 in chart["data"][0]["y"]
+    low, high = chart["layout"]["yaxis"]["range"]
+    assert (low, high) == (pytest.approx(1, abs=0.01), pytest.approx(1, abs=0.01))
+    lines[1234]["loss"] = 1.0
+    calm = charts.loss(Curves(LogReader.of(lines)))
+    assert calm is not None
+    assert "range" not in calm["layout"]["yaxis"]

@@ -36,6 +36,8 @@ from trueloop.loop import History, fit
 from trueloop.records import EvalRecord, StepRecord
 from trueloop.run import Figures, ProgressDisplay, Run, write_report
 from trueloop.run.formatting import duration, number, score_name
+from trueloop.run.log import LOG
+from trueloop.run.log_reader import has_lines, read_log
 from trueloop.run.profile import FOLDER, TRACE, Profile, in_short
 from trueloop.run.rank_log import RankLog
 from trueloop.seed import rng_preserved
@@ -104,7 +106,7 @@ def _train_run(session: TrainingSession, run: Run, resume_from: dict[str, Any] |
 def _has_moved(session: TrainingSession, run: Run, resume_from: dict[str, Any] | None) -> bool:
     """Whether there is anything to conclude: what is refused at once leaves the run as it was."""
     if resume_from is None:
-        return bool(run.metrics())
+        return has_lines(run.path / LOG)
     epoch, batch, updates, _ = resume_from["step"]["counters"]
     return place_of(session.step) not in ((0, 0, 0), (epoch, batch, updates))
 
@@ -311,8 +313,8 @@ def _after_evaluation(
 def _totals(session: TrainingSession, run: Run, status: str) -> dict[str, Any]:
     """results.json as far as it follows from the log; what needs the best weights is still
     empty."""
-    lines, settings, step = run.metrics(), session.settings, session.step
-    evals = [line for line in lines if line["kind"] == "eval"]
+    log, settings, step = read_log(run.path / LOG), session.settings, session.step
+    evals = log.evals
     return {
         "status": status,
         "task": session.settings.task,
@@ -322,9 +324,9 @@ def _totals(session: TrainingSession, run: Run, status: str) -> dict[str, Any]:
         "best_update": None,
         "epochs": len({line["epoch"] for line in evals}) if settings.by_epochs else step.epoch,
         "evaluations": len(evals),
-        "updates": max((line["update"] for line in lines), default=0),
+        "updates": log.last_update,
         "tokens": session.tokens,
-        "seconds": lines[-1]["time"] if lines else 0.0,
+        "seconds": log.seconds,
         "monitor": session.settings.recipe.monitor,
         "scores": {},
         "test_scores": None,

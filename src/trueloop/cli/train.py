@@ -91,6 +91,8 @@ def _start(path: Path, settings: Settings) -> int:
     from trueloop.cli._training import train_run
     from trueloop.run import Run, environment
     from trueloop.run.folder import claimed_by_main, make_folder
+    from trueloop.run.log import LOG
+    from trueloop.run.log_reader import has_lines
 
     with ExitStack() as stack:
         session = stack.enter_context(watched_session(settings))
@@ -108,7 +110,7 @@ def _start(path: Path, settings: Settings) -> int:
             return train_run(session, run)
         except BaseException:
             # Not one update: this directory, made a moment ago, would say nothing to anybody.
-            if ranks.is_main() and not run.results and not run.metrics():
+            if ranks.is_main() and not run.results and not has_lines(path / LOG):
                 run.discard()
             raise
 

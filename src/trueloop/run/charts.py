@@ -14,15 +14,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from trueloop.records import direction
 from trueloop.run.formatting import score_name, split_of
+from trueloop.run.log_reader import Floats, Line, LogReader, UpdateColumns
 
 Figure = dict[str, Any]
-Floats = npt.NDArray[np.float64]
-Line = dict[str, Any]
-"""One line of metrics.jsonl."""
 
 POINTS = 2000
 LOG_RATIO = 30.0
@@ -80,42 +77,46 @@ def label(text: str) -> str:
 
 
 class Curves:
-    """The curves of one run over its epochs, from the lines of metrics.jsonl; over its updates
-    where evaluations were made within epochs, or if `by_updates` is true."""
+    """The curves of one run over its epochs, from its log; over its updates where evaluations were
+    made within epochs, or if `by_updates` is true."""
 
-    def __init__(self, lines: Sequence[Line], *, by_updates: bool = False) -> None:
-        self.lines = lines
-        self.updates = [line for line in lines if line["kind"] == "update"]
-        self.evals = [
-            line for line in lines if line["kind"] == "eval" and line.get("epoch") is not None
-        ]
-        self.applied = [line for line in self.updates if not line["skipped"]]
-        self.by_updates = by_updates or _within_epochs(lines)
+    def __init__(self, log: LogReader, *, by_updates: bool = False) -> None:
+        self.log = log
+        self.updates = log.updates
+        self.evals = [line for line in log.evals if line.get("epoch") is not None]
+        self.skipped = self.updates.column("skipped") > 0
+        self.applied = self.updates.chosen(~self.skipped)
+        self.by_updates = by_updates or _within_epochs(log)
         self.axis = "update" if self.by_updates else "epoch"
         self.at_eval = column(self.evals, self.axis)
-        self._per_epoch = 1 + max((line["batch"] for line in self.updates), default=0)
+        self._per_epoch = 1 + np.max(self.updates.column("batch"), initial=0.0)
 
-    def at(self, lines: Sequence[Line]) -> Floats:
+    def at(self, updates: UpdateColumns) -> Floats:
         """The positions of the updates on the axis; of epochs 2.5 is half-way through the third."""
         if self.by_updates:
-            return column(lines, "update")
-        return column(lines, "epoch") - 1 + (column(lines, "batch") + 1) / self._per_epoch
+            return updates.column("update")
+        done = (updates.column("batch") + 1) / self._per_epoch
+        return updates.column("epoch") - 1 + done
 
     def scores(self) -> list[str]:
         """The names of the scores in the evaluations, in order of appearance."""
         meta = {"kind", "epoch", "update", "time", "seconds"}
         return list(dict.fromkeys(name for line in self.evals for name in line if name not in meta))
 
+    def last(self) -> dict[str, Any]:
+        """The last line of an update; of an evaluation where no update is logged."""
+        return self.updates.last() or (self.evals or [{}])[-1]
 
-def _within_epochs(lines: Sequence[Line]) -> bool:
+
+def _within_epochs(log: LogReader) -> bool:
     """Whether an update of the same epoch follows an evaluation."""
-    ended = None
-    for line in lines:
-        if line["kind"] == "eval":
-            ended = line.get("epoch")
-        elif line["kind"] == "update" and line["epoch"] == ended:
-            return True
-    return False
+    epochs = log.updates.column("epoch")
+    ends = [*log.eval_after[1:], len(epochs)]
+    return any(
+        (epochs[start:end] == line["epoch"]).any()
+        for line, start, end in zip(log.evals, log.eval_after, ends, strict=False)
+        if line.get("epoch") is not None
+    )
 
 
 def series(
@@ -181,14 +182,18 @@ def mark(chart: Figure, at: int, text: str, *, top: bool) -> None:
 
 
 def loss(curves: Curves) -> Figure | None:
-    """Training and validation loss per epoch, with the smoothed loss of the updates in the
-    background."""
+    """Training and validation loss per epoch, with the loss of the updates in the background: of
+    many, each one's and the smoothed one."""
     traces, shown = [], []
-    if len(curves.applied) > 1:
-        losses = column(curves.applied, "loss")
-        softened = smooth(losses, max(1, len(losses) // 100))
+    losses = curves.applied.column("loss")
+    if len(losses) > 1:
+        width = max(1, len(losses) // 100)
         x = curves.at(curves.applied)
-        traces.append(series(x, softened, "updates", "@train", width=1, opacity=0.4))
+        if width > 1:
+            traces.append(series(x, losses, "each update", "@train", width=0.8, opacity=0.2))
+        softened = smooth(losses, width)
+        name = "updates" if width == 1 else "smoothed"
+        traces.append(series(x, softened, name, "@train", width=1, opacity=0.4))
     for name, text, ink in (
         ("train_loss", "training", "@train"),
         ("val_loss", "validation", "@val"),
@@ -202,7 +207,23 @@ def loss(curves: Curves) -> Figure | None:
     chart = figure(traces, curves.axis)
     if _wide(shown):
         log_axis(chart, shown)
+    else:
+        _narrow(chart, losses, shown)
     return chart
+
+
+def _narrow(chart: Figure, losses: Floats, shown: Sequence[Floats]) -> None:
+    """Let the y-axis begin with what most updates and all evaluations span, if a few losses would
+    flatten them: a double click shows all."""
+    losses = losses[np.isfinite(losses)]
+    if len(losses) < 200:
+        return
+    low, high = np.quantile(losses, [0.005, 0.995])
+    ends = [a[np.isfinite(a)] for a in shown]
+    low, high = min([low, *(a.min() for a in ends)]), max([high, *(a.max() for a in ends)])
+    margin = 0.1 * (high - low)
+    if losses.max() - losses.min() > 2 * (high - low):
+        chart["layout"]["yaxis"]["range"] = [float(low - margin), float(high + margin)]
 
 
 def scores(curves: Curves) -> list[tuple[str, Figure, bool]]:
@@ -255,16 +276,14 @@ def _score_chart(curves: Curves, names: list[str], bares: list[str], family: str
 
 def learning_rate(curves: Curves) -> Figure | None:
     """The learning rate of each update; of each parameter group that has a different one."""
-    if not curves.applied:
+    if not len(curves.applied):
         return None
-    x, first = curves.at(curves.applied), column(curves.applied, "lr")
-    groups = dict.fromkeys(
-        name for line in curves.applied for name in line if name.startswith("lr/")
-    )
+    x, first = curves.at(curves.applied), curves.applied.column("lr")
+    groups = [name for name in curves.applied.names() if name.startswith("lr/")]
     traces = [series(x, first, "learning rate", "@c0")]
     for k, name in enumerate(groups, start=1):
         # A line without it: there the group's rate is that of the first.
-        own = column(curves.applied, name)
+        own = curves.applied.column(name)
         own = np.where(np.isnan(own), first, own)
         traces.append(series(x, own, name.removeprefix("lr/"), SERIES[k % len(SERIES)]))
     chart = figure(traces, curves.axis)
@@ -274,7 +293,7 @@ def learning_rate(curves: Curves) -> Figure | None:
 
 def gradient_norm(curves: Curves, clip_norm: float | None) -> Figure | None:
     """The gradient norm before clipping on a log axis, the clip line, and skipped updates."""
-    norms = column(curves.applied, "grad_norm")
+    norms = curves.applied.column("grad_norm")
     if not (norms > 0).any():
         return None
     x = curves.at(curves.applied)
@@ -289,7 +308,7 @@ def gradient_norm(curves: Curves, clip_norm: float | None) -> Figure | None:
         ends = np.array([0.0, float(x[-1])])
         level = np.full(2, clip_norm)
         traces.append(series(ends, level, f"clip at {clip_norm:g}", "@c1", dash="dash", width=1.5))
-    skipped = curves.at([line for line in curves.updates if line["skipped"]])
+    skipped = curves.at(curves.updates.chosen(curves.skipped))
     if len(skipped):
         x_skipped, _ = thin(skipped, np.zeros_like(skipped))
         marks = {
@@ -305,7 +324,7 @@ def gradient_norm(curves: Curves, clip_norm: float | None) -> Figure | None:
 
 def clipped_share(curves: Curves, clip_norm: float | None) -> float | None:
     """The share of the logged updates whose gradient norm was above `clip_norm`."""
-    norms = column(curves.applied, "grad_norm")
+    norms = curves.applied.column("grad_norm")
     norms = norms[np.isfinite(norms)]
     if clip_norm is None or not len(norms):
         return None

@@ -14,6 +14,8 @@ from trueloop.run.charts import Curves
 from trueloop.run.directory import Run
 from trueloop.run.formatting import capital, duration, number, score_name, split_of
 from trueloop.run.html_page import Chart, Section, flatten, publish
+from trueloop.run.log import LOG
+from trueloop.run.log_reader import read_log
 from trueloop.run.report import best_place, curves_of, monitored, samples_per_second
 
 
@@ -39,10 +41,10 @@ def compare(runs: Sequence[Run], out: Path | str) -> Path:
     if out.is_dir():
         raise RunError(f"{out} is a folder: name the page, e.g. {out / 'compare.html'}")
     names = _distinct_names(runs)
-    logs = [run.metrics() for run in runs]
-    curves = [curves_of(run, lines) for run, lines in zip(runs, logs, strict=True)]
+    logs = [read_log(run.path / LOG) for run in runs]
+    curves = [curves_of(run, log) for run, log in zip(runs, logs, strict=True)]
     if any(own.by_updates for own in curves):  # one axis for all
-        curves = [Curves(lines, by_updates=True) for lines in logs]
+        curves = [Curves(log, by_updates=True) for log in logs]
     sections = _overlays(list(zip(names, curves, strict=True)))
     context = {
         "names": names,
@@ -100,10 +102,10 @@ def _best(name: str, values: Sequence[float | None]) -> float | None:
 
 def _facts(run: Run, results: Mapping[str, Any], curves: Curves, at: int | None) -> list[str]:
     speed = samples_per_second(curves)
-    last = (curves.updates or curves.evals or [{}])[-1]
+    last = curves.last()
     total = results.get("epochs", len(curves.evals))
     if curves.by_updates:
-        total = results.get("updates", last.get("update") or 0)
+        total = results.get("updates", int(last.get("update") or 0))
     return [
         run.status,
         "–" if at is None else f"{at:,} of {total:,}",

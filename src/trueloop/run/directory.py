@@ -40,7 +40,8 @@ from trueloop.run.folder import (
     temporary_files,
 )
 from trueloop.run.json_files import read_json, unspell, write_json
-from trueloop.run.log import MetricsLog, best_eval, read_metrics
+from trueloop.run.log import LOG, MetricsLog, best_eval, read_metrics
+from trueloop.run.log_reader import LogReader
 
 if TYPE_CHECKING:
     import polars as pl
@@ -241,7 +242,7 @@ class Run:
 
     def metrics(self) -> list[dict[str, Any]]:
         """Return the lines of metrics.jsonl, without a last one that a crash cut short."""
-        return read_metrics(self.path / "metrics.jsonl")
+        return read_metrics(self.path / LOG)
 
     def model(self, *, device: str = "auto") -> nn.Module:
         """The model of a run of `trueloop train`, with its best weights, in eval mode.
@@ -370,7 +371,7 @@ class Run:
         Returns:
             The log.
         """
-        return MetricsLog(self.path / "metrics.jsonl", on_error=on_error, by_line=by_line)
+        return MetricsLog(self.path / LOG, on_error=on_error, by_line=by_line)
 
     def sinks(
         self, *, on_error: str = "stop", by_line: bool = False
@@ -445,12 +446,11 @@ def summarize(path: Path) -> RunSummary:
     """The entry of the run at `path` in a list of runs; never raises for a damaged one."""
     try:
         run = Run(path)
-        results, lines = run.results, []
+        results, log = run.results, LogReader(run.path / LOG)
         if not results:
-            lines = run.metrics()
+            log.read()
         monitor = results.get("monitor") or run.option("monitor")
-        last = lines[-1] if lines else {}
-        evals = [line for line in lines if line["kind"] == "eval"]
+        is_logged, evals = bool(len(log.updates) or log.evals), log.evals
         return RunSummary(
             path=path,
             status=run.status,
@@ -458,8 +458,8 @@ def summarize(path: Path) -> RunSummary:
             monitor=monitor,
             score=(results.get("scores") or best_eval(evals, monitor) or {}).get(monitor),
             epochs=results.get("epochs", len(evals)),
-            updates=results.get("updates", last.get("update")),
-            seconds=results.get("seconds", last.get("time")),
+            updates=results.get("updates", log.last_update if is_logged else None),
+            seconds=results.get("seconds", log.seconds if is_logged else None),
             started=run.environment.get("started"),
         )
     except (RunError, TypeError, KeyError, AttributeError) as error:

@@ -44,6 +44,8 @@ from trueloop.run import outliers
 from trueloop.run.json_files import spell, unspell
 from trueloop.run.record_buffer import ReadRecord, RecordBuffer
 
+LOG = "metrics.jsonl"
+"""Its name in the run directory."""
 Place = tuple[int | None, int | None]
 
 

@@ -14,7 +14,8 @@ from trueloop.run.charts import Curves
 from trueloop.run.directory import UNFINISHED, Run
 from trueloop.run.formatting import capital, duration, number, percent, score_name, split_of
 from trueloop.run.html_page import Chart, Section, flatten, publish, when
-from trueloop.run.log import best_eval
+from trueloop.run.log import LOG, best_eval
+from trueloop.run.log_reader import LogReader, read_log
 from trueloop.run.outliers import is_outlier, summary
 from trueloop.run.overfitting import overfitting
 from trueloop.run.profile_page import profile_of
@@ -45,9 +46,8 @@ def write_report(run: Run) -> Path:
     Raises:
         RunError: a file of the run is corrupt, or the page cannot be written.
     """
-    lines = run.metrics()
     results = run.results
-    curves = curves_of(run, lines)
+    curves = curves_of(run, read_log(run.path / LOG))
     sections = _sections(run, results, curves)
     confusion = _confusion(results)
     drawn = [chart for section in sections for chart in section.charts]
@@ -74,14 +74,14 @@ def write_report(run: Run) -> Path:
     return page
 
 
-def curves_of(run: Run, lines: list[dict[str, Any]], *, by_updates: bool = False) -> Curves:
+def curves_of(run: Run, log: LogReader, *, by_updates: bool = False) -> Curves:
     """The run's curves: over updates where its length or its evaluations are not counted in epochs,
     or if `by_updates` is true."""
     every = run.option("eval_every")
     found = parse_amount(every) if isinstance(every, str) else None
     apart = found is not None and found[1] != "epochs"
     longer = any(isinstance(run.option(unit), int) for unit in ("updates", "tokens"))
-    return Curves(lines, by_updates=by_updates or apart or longer)
+    return Curves(log, by_updates=by_updates or apart or longer)
 
 
 def _subtitle(run: Run, results: Mapping[str, Any]) -> list[str]:
@@ -167,8 +167,7 @@ def _where(run: Run, results: Mapping[str, Any], curves: Curves, at: int | None)
 
 
 def _where_by_updates(run: Run, results: Mapping[str, Any], curves: Curves, at: int | None) -> str:
-    done = max((line["update"] or 0 for line in curves.lines), default=0)
-    done = results.get("updates", done)
+    done = results.get("updates", curves.log.last_update)
     planned = run.option("updates")
     planned = planned if isinstance(planned, int) else done
     if at is None:
@@ -178,7 +177,7 @@ def _where_by_updates(run: Run, results: Mapping[str, Any], curves: Curves, at: 
 
 
 def _facts(run: Run, results: Mapping[str, Any], curves: Curves) -> list[tuple[str, str]]:
-    last = (curves.updates or curves.evals or [{}])[-1]
+    last = curves.last()
     seconds = results.get("seconds", last.get("time"))
     updates = results.get("updates", last.get("update"))
     parameters = results.get("parameters")
@@ -186,7 +185,7 @@ def _facts(run: Run, results: Mapping[str, Any], curves: Curves) -> list[tuple[s
         ("Status", run.status),
         ("Wall time", duration(seconds)),
         _speed(curves),
-        ("Updates", "–" if updates is None else f"{updates:,}"),
+        ("Updates", "–" if updates is None else f"{int(updates):,}"),
         ("Parameters", "–" if parameters is None else f"{parameters:,}"),
         ("Device", _device(run.environment.get("device"))),
         ("Ranks", _ranks(run.environment)),
@@ -197,7 +196,7 @@ def _facts(run: Run, results: Mapping[str, Any], curves: Curves) -> list[tuple[s
 def _speed(curves: Curves) -> tuple[str, str]:
     """The items of a second of training: tokens of a language model, else samples."""
     speed = samples_per_second(curves)
-    counts = [sum(line.get(name, 0) for line in curves.updates) for name in ("samples", "tokens")]
+    counts = [float(np.nansum(curves.updates.column(n))) for n in ("samples", "tokens")]
     what, each = ("Tokens", counts[1] / counts[0]) if all(counts) else ("Samples", 1.0)
     return f"{what} per second", "–" if speed is None else f"{speed * each:,.0f}"
 
@@ -233,21 +232,16 @@ def samples_per_second(curves: Curves) -> float | None:
     evaluation starts, by when the device has done its work. Where not every update is logged, those
     between count as large as the next one that is.
     """
+    updates = curves.updates
+    each, number, time = (updates.column(name) for name in ("samples", "update", "time"))
     samples = seconds = 0.0
-    first: dict[str, Any] | None = None
-    last: dict[str, Any] = {}
-    for line in [*curves.lines, {"kind": "end"}]:
-        if line["kind"] == "update":
-            if first is None:
-                first = line
-            else:
-                samples += line["samples"] * max(1, line["update"] - last["update"])
-            last = line
-        elif first is not None:
-            if last is not first:
-                until = line["time"] - line["seconds"] if line["kind"] == "eval" else last["time"]
-                seconds += until - first["time"]
-            first = None
+    start = 0
+    for end, stopped in [*curves.log.breaks, (len(updates), None)]:
+        if end > start + 1:
+            apart = np.maximum(1, np.diff(number[start:end]))
+            samples += float((each[start + 1 : end] * apart).sum())
+            seconds += (time[end - 1] if stopped is None else stopped) - time[start]
+        start = end
     return samples / seconds if samples and seconds > 0 else None
 
 
@@ -283,11 +277,11 @@ def _notes(run: Run, curves: Curves) -> list[str]:
     elif run.status == "failed":
         error = run.results.get("error")
         notes.append(f"The run failed{f': {error}' if error else ''}.")
-    plain = [line for line in curves.lines if line["kind"] == "note" and not is_outlier(line)]
-    notes += [str(line.get("message", "")) for line in plain]
-    notes += summary(curves.lines, sum(line.get("updates", 1) for line in curves.updates))
-    skipped = sum(line["skipped"] for line in curves.updates)
-    skipped -= sum(is_outlier(line) and line["outlier"] == "skip" for line in curves.lines)
+    log = curves.log
+    notes += [str(line.get("message", "")) for line in log.notes if not is_outlier(line)]
+    notes += summary(log.notes, int(np.nan_to_num(curves.updates.column("updates"), nan=1).sum()))
+    skipped = int(curves.skipped.sum())
+    skipped -= sum(is_outlier(line) and line["outlier"] == "skip" for line in log.notes)
     if skipped:
         share = percent(skipped / len(curves.updates))
         what = f"{skipped:,} update{'s were' if skipped > 1 else ' was'} skipped"

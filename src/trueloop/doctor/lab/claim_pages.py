@@ -22,6 +22,7 @@ from trueloop.errors import ConfigError
 from trueloop.run import charts
 from trueloop.run.formatting import number, percent
 from trueloop.run.html_page import Chart, publish
+from trueloop.run.log_reader import Floats
 
 TONES = {"true": "good", "true only if": "warn", "no longer true": "bad", "false": "bad"}
 """A verdict's colour: green for what is true."""
@@ -248,7 +249,7 @@ def _charts(one: MeasuredClaim) -> list[Chart]:
     return made
 
 
-def _reach(values: charts.Floats, *, log: bool) -> list[float]:
+def _reach(values: Floats, *, log: bool) -> list[float]:
     """The range of an axis that shows these values, with a little room; of a log axis, in powers of
     ten, as plotly has it."""
     ends = [float(values.min()), float(values.max())]

@@ -62,7 +62,7 @@
     for (const [place, figure] of drawn) {
       const [data, layout] = dressed(figure);
       Plotly.react(place, data, layout, {
-        responsive: true, displaylogo: false, displayModeBar: false, doubleClick: "reset",
+        responsive: true, displaylogo: false, displayModeBar: false, doubleClick: "reset+autosize",
       });
     }
   }
