@@ -83,7 +83,7 @@ class UpdateColumns:
 
 
 class LogReader:
-    """The content of a log: the updates as columns, evaluations and notes as the lines that they are.
+    """The content of a log: the updates as columns, evaluations and notes as lines.
 
     `read` takes in what was added since. A log that a resume has cut back is read
     again. A last line that is not whole waits for the next `read`.
