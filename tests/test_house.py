@@ -70,7 +70,7 @@ HEAVY = (
     "torchmetrics", "rich", "matplotlib", "PIL", "plotly", "jinja2", "jsonargparse", "polars",
     "sklearn", "scipy", "pandas", "yaml", "safetensors", "tokenizers", "transformers", "pyarrow",
     "aiohttp", "optuna", "sqlalchemy",
-    "tensorboard", "wandb", "mlflow",
+    "tensorboard", "wandb", "mlflow", "pygls", "lsprotocol",
 )  # fmt: skip
 
 

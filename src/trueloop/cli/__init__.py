@@ -32,6 +32,7 @@ VERBS = {
     "check": "find silent training bugs in source, without running it",
     "watch": "run your program unchanged, and find silent training bugs",
     "replay": "re-run the recorded operations that produced a NaN",
+    "lsp": "show what check finds in your editor, as you type",
     "explain": "print the page of a rule: the fault, what it breaks, what is right",
     "tune": "measure what makes a training faster, or search for options",
     "lab": "test common advice about training loops by experiment",

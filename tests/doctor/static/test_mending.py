@@ -37,6 +37,12 @@ def test_an_encoding_stays() -> None:
     assert Path("a.py").read_bytes() == data.replace(b"TL101('delete')\n", b"")
 
 
+def test_several_findings_that_are_reported_as_one_are_in_no_fix_s_way() -> None:
+    Path("a.py").write_text("TL310()\nTL310()\nTL101('delete')\nx = 1\n")
+    assert [each.code for each in mended("a.py").fixed] == ["TL101"]
+    assert Path("a.py").read_text() == "TL310()\nTL310()\nx = 1\n"
+
+
 def test_permissions_and_links_stay() -> None:
     Path("real.py").write_text("TL101('delete')\nx = 1\n")
     os.chmod("real.py", 0o751)

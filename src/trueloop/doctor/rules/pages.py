@@ -58,11 +58,15 @@ class Page(NamedTuple):
     """Text by heading, in the order of the page."""
 
 
+def file_of(entry: Entry) -> Path:
+    """The file of a rule, which begins with its page."""
+    return Path(__file__).parent / f"{entry.module.replace('.', '/')}.py"
+
+
 @functools.cache
 def page_of(entry: Entry) -> Page:
     """The page of a rule: the docstring of its file, which is read and not imported."""
-    file = Path(__file__).parent / f"{entry.module.replace('.', '/')}.py"
-    text = ast.get_docstring(ast.parse(file.read_text("utf-8"))) or ""
+    text = ast.get_docstring(ast.parse(file_of(entry).read_text("utf-8"))) or ""
     head, *parts = re.split(r"^## (.+)\n", text, flags=re.MULTILINE)
     sections = {
         heading.strip(): body.strip() for heading, body in zip(parts[::2], parts[1::2], strict=True)
@@ -92,12 +96,17 @@ def seen_by(entry: Entry) -> str:
     return " and ".join(text for letter, text in SEEN.items() if letter in entry.seen)
 
 
-def rule_document(entry: Entry) -> str:
-    """One file of docs/rules."""
+def markdown_of(entry: Entry) -> str:
+    """A rule's page with its heading."""
     return (
-        f"{_ORIGIN}\n# {entry.code} {entry.name}\n\n"
+        f"# {entry.code} {entry.name}\n\n"
         f"{entry.severity.capitalize()}, found {seen_by(entry)}.\n\n{page_of(entry).text}"
     )
+
+
+def rule_document(entry: Entry) -> str:
+    """One file of docs/rules."""
+    return f"{_ORIGIN}\n{markdown_of(entry)}"
 
 
 def index_document(link: Callable[[Entry], str]) -> str:

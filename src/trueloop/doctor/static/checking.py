@@ -90,7 +90,7 @@ def selected_findings(
             asked = hold_back(asked, ignores)
             if own is not None and not own.problems and config.wants(UnusedIgnore.code, path):
                 asked += complaints(ignores, config, path)
-        found += _once_a_function(asked)
+        found += once_a_function(asked)
     return found
 
 
@@ -98,7 +98,7 @@ def _gravity(finding: Finding) -> int:
     return ("advice", "warning", "error").index(finding.severity)
 
 
-def _once_a_function(findings: Sequence[Finding]) -> list[Finding]:
+def once_a_function(findings: Sequence[Finding]) -> list[Finding]:
     """One finding, with its count, for the lines of a function with one cause."""
     kept: list[Finding] = []
     groups: dict[tuple[str, str, str], list[Finding]] = {}

@@ -113,15 +113,38 @@ def _one_by_one(
     """Only the first finding whose fix proves right; the rest waits for the next pass."""
     left: list[Unfixed] = []
     for finding in findings:
-        step = fix_text(text, [finding])
-        if not step.fixed:
-            left.extend(step.left)
-            continue
+        step, remaining = _alone(text, finding, findings, check)
+        if step.fixed:
+            return Fixed(step.text, step.fixed, tuple(left)), remaining
+        left.extend(step.left)
+    return Fixed(text, (), tuple(left)), findings
+
+
+def fix_one(
+    text: str,
+    finding: Finding,
+    findings: Sequence[Finding],
+    check: Callable[[str], Sequence[Finding]],
+) -> str:
+    """The text with the remedies of one of its `findings`; the very text if they do not prove
+    right."""
+    return _alone(text, finding, findings, check)[0].text
+
+
+def _alone(
+    text: str,
+    finding: Finding,
+    findings: Sequence[Finding],
+    check: Callable[[str], Sequence[Finding]],
+) -> tuple[Fixed, Sequence[Finding]]:
+    """One finding's fix, if it proves right, and what is found then."""
+    step = fix_text(text, [finding])
+    if step.fixed:
         remaining = check(step.text)
         if _better(findings, remaining, step.fixed):
-            return Fixed(step.text, step.fixed, tuple(left)), remaining
-        left.append(Unfixed(finding, "the edit would not put it right"))
-    return Fixed(text, (), tuple(left)), findings
+            return step, remaining
+        step = Fixed(text, (), (Unfixed(finding, "the edit would not put it right"),))
+    return step, findings
 
 
 def _edit(source: SourceText, finding: Finding) -> Edit:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from trueloop.doctor.config import Config, Configs
 from trueloop.doctor.model.findings import Finding
-from trueloop.doctor.static.checking import CheckResult
+from trueloop.doctor.static.checking import CheckResult, once_a_function
 from trueloop.doctor.static.fixes.apply import fix_until_done
 from trueloop.doctor.static.inputs.discovery import FileProblem
 from trueloop.doctor.static.inputs.documents import (
@@ -71,7 +71,7 @@ def _mend_file(
     write: bool,
 ) -> None:
     before, encoding = decode_exactly(read_bytes(path))
-    result = fix_until_done(before, findings, lambda text: _found_in(text, path, config))
+    result = fix_until_done(before, findings, lambda text: found_in(text, path, config))
     if result.text == before:
         return
     try:
@@ -88,8 +88,8 @@ def _mend_file(
     mended.diffs.append(unified(before, result.text, outcome.name(path)))
 
 
-def _found_in(text: str, path: str, config: Config) -> list[Finding]:
-    """The findings of a different text of the file at `path`."""
+def found_in(text: str, path: str, config: Config) -> list[Finding]:
+    """The findings of a different text of the file at `path`, as `check` would report them."""
     program = Program(decode(text.encode("utf-8")))
     found = check_program(program, path).findings
     asked = [
@@ -97,7 +97,7 @@ def _found_in(text: str, path: str, config: Config) -> list[Finding]:
         for finding in found
         if finding.place.path == path and config.wants(finding.code, path)
     ]
-    return hold_back(asked, ignores_in(Document(path, program.text, [program])))
+    return once_a_function(hold_back(asked, ignores_in(Document(path, program.text, [program]))))
 
 
 def unified(before: str, after: str, name: str) -> str:

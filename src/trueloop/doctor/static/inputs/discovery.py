@@ -121,6 +121,15 @@ def _is_file(entry: os.DirEntry[str]) -> bool:
         return False
 
 
+def is_in_skipped_folder(path: str) -> bool:
+    """A file at an absolute path is that of an installed package or an environment."""
+    folders = path.split(os.sep)[:-1]
+    return not SKIPPED_FOLDERS.isdisjoint(folders) or any(
+        os.path.exists(os.path.join(os.sep.join(folders[:depth]), "pyvenv.cfg"))
+        for depth in range(2, len(folders) + 1)
+    )
+
+
 def _is_skipped(entry: os.DirEntry[str]) -> bool:
     name = entry.name
     if name.startswith(".") or name in SKIPPED_FOLDERS or name.endswith(".egg-info"):

@@ -12,9 +12,11 @@ import re
 import tokenize
 from bisect import bisect_right
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from trueloop import files
 from trueloop.doctor.static.inputs.discovery import FileProblem
+from trueloop.doctor.static.inputs.unsaved import unsaved
 from trueloop.errors import cut
 
 CODE_LIMIT = 2_000_000
@@ -81,11 +83,16 @@ def digest(data: bytes) -> str:
 
 
 def read_bytes(path: str) -> bytes:
-    """The content of a regular file. Raises `UnreadableError` for what is none, cannot be read or
-    is too large."""
+    """The content of a regular file, or the unsaved one. Raises `UnreadableError` for what is none,
+    cannot be read or is too large."""
     limit = NOTEBOOK_LIMIT if path.endswith(".ipynb") else CODE_LIMIT
+    data = unsaved(path)
     try:
-        return files.read_bytes(path, limit)
+        if data is None:
+            return files.read_bytes(path, limit)
+        if len(data) > limit:
+            raise files.TooLargeError(Path(path), limit)
+        return data
     except files.NotAFileError as error:
         raise UnreadableError(0, f"is {error.kind}, not a regular file: leave it out") from None
     except files.TooLargeError:

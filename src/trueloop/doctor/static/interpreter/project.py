@@ -8,6 +8,7 @@ import sys
 from functools import lru_cache
 
 from trueloop.doctor.static.inputs.documents import digest
+from trueloop.doctor.static.inputs.unsaved import unsaved
 from trueloop.doctor.static.interpreter.canonical_names import canonical
 from trueloop.doctor.static.interpreter.survey import FileSummary, leaves
 from trueloop.doctor.static.interpreter.syntax import parse
@@ -134,7 +135,9 @@ class Project:
 
     def _parse(self, path: str, name: str) -> Module | None:
         try:
-            data = read_bytes(path, LARGEST)
+            data = unsaved(path)
+            if data is None:
+                data = read_bytes(path, LARGEST)
             self._digests[path] = digest(data)
             tree = parse(data)
         except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
