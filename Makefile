@@ -7,6 +7,8 @@
 #   make bench [ARGS="spiral gpt --rounds 7"]    other loops and trainers beside ours
 # One builds the site of the documents, which opens without a network:
 #   make docs                                    docs/_build/index.html
+# And one makes the pictures of the README again (with Chromium):
+#   make pictures                                docs/pictures
 # One runs the trackers' tests with W&B and MLflow, which `make test` skips:
 #   make test-trackers
 # And one for each version of torch that is to be tried, in an environment of its own:
@@ -16,7 +18,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test test-all lint types unit bench bench-gpu docs test-trackers test-torch clean
+.PHONY: demo test test-all lint types unit bench bench-gpu docs pictures test-trackers test-torch clean
 
 demo: $(READY)
 	$(BIN)/trueloop train spiral --run runs/demo-$$(date +%Y%m%d-%H%M%S)
@@ -71,6 +73,9 @@ DOCS_READY := $(VENV)/.docs-ready
 docs: $(DOCS_READY)
 	$(BIN)/python -m sphinx -W --keep-going -q -E -b html docs docs/_build
 	@echo docs/_build/index.html
+
+pictures: $(READY)
+	$(BIN)/python docs/_site/pictures.py
 
 $(DOCS_READY): $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'

@@ -66,4 +66,4 @@ html_theme_options: dict[str, Any] = {"navigation_with_keys": True, "top_of_page
 
 def setup(app: Any) -> None:
     generated.write(HERE)
-    app.connect("source-read", generated.rules_of_the_site)
+    app.connect("source-read", generated.links_of_the_site)

@@ -6,6 +6,13 @@ A comment before a block says where it comes from:
                                                tests/documents/FOLDER
     <!-- part of output: FOLDER: COMMAND -->   lines of it that follow each other
     <!-- output in: tests/FILE.py::TEST -->    that test compares it, by `shown`
+    <!-- from: src/FILE.py -->                 statements of that file, in their order
+    <!-- run by: tests/FILE.py -->             that test runs the program, not tests/test_docs.py
+    <!-- needs: PACKAGE -->                    tests/test_docs_integration.py runs the program,
+                                               where this package is installed
+
+Programs of a page run one after the other, in one namespace: what they take for granted is defined
+in tests/documents/_setup/PAGE.py, after what every page may use in _setup/_common.py.
 
 `, figures apart` before the colon, or `apart=True`, leaves numbers and bars out of the comparison.
 In a block, `…` stands for what was left out: of a line, or, alone on one, of lines. Numbers with a
@@ -30,7 +37,8 @@ _FENCE = re.compile(r"^(?P<indent> *)```(?P<language>[\w-]*)\n(?P<text>.*?)^ *``
 _MARK = re.compile(
     r"<!-- (?:(?P<part>part of )?output(?P<apart>, figures apart)?: "
     r"(?P<folder>[\w-]+): (?P<command>.+?)"
-    r"|output in: (?P<test>\S+)) -->\s*\Z"
+    r"|output in: (?P<test>\S+)|from: (?P<source>\S+)|run by: (?P<runner>\S+)"
+    r"|needs: (?P<needs>[\w.]+)) -->\s*\Z"
 )
 _VOLATILE = re.compile(r"\d[\d,.]*(?= ?(?:s|ms|µs|min|%|bytes|kB|MB|MiB|GB|GiB)(?!\w))|\d{8}-\d{6}")
 
@@ -50,6 +58,12 @@ class Block:
     apart: bool = False
     test: str = ""
     """The test that compares it."""
+    source: str = ""
+    """The file that it is an excerpt of."""
+    runner: str = ""
+    """The test that runs it."""
+    needs: str = ""
+    """The package that it needs."""
 
     @property
     def place(self) -> str:
@@ -73,7 +87,7 @@ def blocks(document: str) -> list[Block]:
                 named.get("command") or "",
                 bool(named.get("part")),
                 bool(named.get("apart")),
-                named.get("test") or "",
+                *(named.get(key) or "" for key in ("test", "source", "runner", "needs")),
             )
         )
     return found

@@ -4,6 +4,7 @@ compile. How a block is paired with its command stands in `documents.py`."""
 from __future__ import annotations
 
 import ast
+import inspect
 import json
 import re
 import runpy
@@ -13,10 +14,12 @@ import sys
 import tomllib
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
+import trueloop
 from documents import DOCUMENTS, FOLDERS, GENERATED, PAGES, ROOT, Block, blocks, is_shown
 from trueloop.cli import VERBS, main
 
@@ -32,6 +35,11 @@ def _ids(chosen: list[Block]) -> list[str]:
 def is_commands(block: Block) -> bool:
     text = block.text.replace("\\\n", " ")
     return block.language in ("", "sh", "bash") and all(map(PROGRAMS.match, text.splitlines()))
+
+
+def is_signature(block: Block) -> bool:
+    """A signature alone: Feed(data, *, seed=0)."""
+    return re.match(r"\w+\([^()]*\*, [^()]*\)$", block.text.strip()) is not None
 
 
 def is_source(block: Block) -> bool:
@@ -165,6 +173,9 @@ def test_every_call_of_a_document_names_a_verb_and_options_that_there_are(
     place: str, call: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = shlex.split(call.replace("...", "").replace("…", ""))
+    if len(words) > 1 and ".py:" in words[1]:  # an option of its own is a field in the page
+        page = (ROOT / place.split(":")[0]).read_text("utf-8")
+        words = [w for w in words if f"{w.removeprefix('--').replace('-', '_')}: " not in page]
     assert words[0] in VERBS, f"{place}: there is no verb {words[0]}"
     _parses(words[0], words[1:], capsys)
 
@@ -173,12 +184,12 @@ def test_every_call_of_a_document_names_a_verb_and_options_that_there_are(
 
 
 @pytest.mark.parametrize(
-    "block", [b for b in BLOCKS if b.language == "python"], ids=lambda block: block.place
+    "block",
+    [b for b in BLOCKS if b.language == "python" and not b.source],
+    ids=lambda block: block.place,
 )
 def test_programs_compile(block: Block) -> None:
-    text = block.text
-    if re.match(r"\w+\([^()]*\*, [^()]*\)$", text.strip()):  # a signature alone
-        text = f"def {text.strip()}: ..."
+    text = f"def {block.text.strip()}: ..." if is_signature(block) else block.text
     assert compile(text, block.place, "exec").co_code
 
 
@@ -240,3 +251,70 @@ def test_every_link_leads_to_a_file_and_a_heading() -> None:
             if not file.exists() or (anchor and anchor not in _anchors(file)):
                 wrong.append(f"{name}: {target}")
     assert not wrong
+
+
+# ------------------------------------------------------------------------------- programs
+
+SETUP = FOLDERS / "_setup"
+EXCERPTS = [block for block in BLOCKS if block.source]
+RUN_ELSEWHERE = {"README.md": "tests/test_readme.py", "docs/recipes.md": "tests/test_recipes.py"}
+PAGES_WITH_PROGRAMS = sorted(
+    {block.document for block in BLOCKS if block.language == "python"} - {*RUN_ELSEWHERE}
+)
+
+
+@pytest.mark.parametrize("page", PAGES_WITH_PROGRAMS)
+def test_the_programs_of_a_page_run(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for setup in ("_common.py", f"{Path(page).stem}.py"):
+        if (SETUP / setup).exists():
+            exec(compile((SETUP / setup).read_text("utf-8"), setup, "exec"), names)
+    for block in blocks(page):
+        if block.language != "python" or block.source or block.runner or is_signature(block):
+            continue
+        if block.needs:  # tests/test_docs_integration.py runs it
+            continue
+        text = block.text
+        for old, new in names["REPLACED"].items():
+            text = text.replace(old, new)
+        exec(compile(text, block.place, "exec"), names)
+
+
+@pytest.mark.parametrize("block", EXCERPTS, ids=_ids(EXCERPTS))
+def test_an_excerpt_is_in_its_source(block: Block) -> None:
+    source = _statements((ROOT / block.source).read_text("utf-8"))
+    wanted = [part.strip("\n") for part in _statements(block.text).split("\n…")]
+    place = 0
+    for part in wanted:
+        found = source.find(f"\n{part}\n", place)
+        assert found >= 0, f"{block.place}: {block.source} has no\n{part}"
+        place = found + len(part)
+
+
+def _statements(text: str) -> str:
+    """Code without comments, blank lines and indentation."""
+    lines = [re.sub(r"(^| +)# .*$", "", line).strip() for line in text.splitlines()]
+    joined = "\n" + "\n".join(line for line in lines if line) + "\n"
+    return joined.replace("(\n", "(").replace("\n)", ")")
+
+
+def test_a_program_that_another_test_runs_is_run_there() -> None:
+    for page, runner in RUN_ELSEWHERE.items():
+        assert Path(page).name in (ROOT / runner).read_text("utf-8")
+    for block in BLOCKS:
+        if block.runner:
+            assert Path(block.document).name in (ROOT / block.runner).read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "block", [b for b in BLOCKS if is_signature(b)], ids=lambda block: block.place
+)
+def test_a_signature_is_that_of_the_class(block: Block) -> None:
+    call = ast.parse(f"def {block.text.strip()}: ...").body[0]
+    assert isinstance(call, ast.FunctionDef)
+    shown = [each.arg for each in (*call.args.args, *call.args.kwonlyargs)]
+    known = inspect.signature(getattr(trueloop, call.name)).parameters
+    assert [name for name in known if name in shown] == shown

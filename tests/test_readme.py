@@ -1,51 +1,136 @@
-"""What the README shows runs as it stands there."""
+"""What the README shows runs as it stands there, and its figures are those of the result files."""
 
 from __future__ import annotations
 
+import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
+from documents import ROOT, blocks
 from trueloop.cli import main
+from trueloop.doctor.rules.catalogue import ENTRIES
 
-README = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
+README = (ROOT / "README.md").read_text("utf-8")
+CODES = {entry.code for entry in ENTRIES}
+RESULTS = ROOT / "benchmarks" / "results"
+
+
+def result(name: str) -> Any:
+    return json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
 
 
 def test_the_loop_and_fit_of_the_readme_run() -> None:
-    blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    assert len(blocks) == 2
+    (loop,) = [block.text for block in blocks("README.md") if block.language == "python"]
+    assert len([line for line in loop.splitlines() if line and "import" not in line]) <= 10
     torch.manual_seed(0)
     targets = torch.randint(0, 3, (200,))
     inputs = torch.eye(3)[targets] + 0.3 * torch.randn(200, 3)
+    import trueloop
+
+    model = nn.Sequential(nn.Linear(3, 32), nn.ReLU(), nn.Linear(32, 3))
     names: dict[str, Any] = {
         "inputs": inputs[:150],
         "targets": targets[:150],
-        "val_inputs": inputs[150:],
-        "val_targets": targets[150:],
-        "model": nn.Sequential(nn.Linear(3, 32), nn.ReLU(), nn.Linear(32, 3)),
+        "val": trueloop.Feed((inputs[150:], targets[150:]), 256),
+        "metrics": trueloop.metrics.for_task("multiclass", classes=3),
+        "model": model,
+        "optimizer": torch.optim.AdamW(model.parameters(), lr=1e-3),
     }
-    exec(blocks[0], names)
+    exec(loop, names)
     step = names["step"]
     assert step.updates == 20 * 1  # three batches: one short window per epoch
     assert step.epoch == 20
     assert names["scores"]["loss"] < 1.1
-    names["step"] = names["trueloop"].Step(
-        names["model"],
-        names["optimizers"].adamw(names["model"], 1e-2),
-        names["loss_fn"],
-        schedule=names["schedules"].cosine(),
+    names["step"] = trueloop.Step(
+        model, torch.optim.AdamW(model.parameters(), lr=1e-2), names["loss_fn"]
     )
-    exec(blocks[1], names)
-    assert names["history"].best < 0.3
+    (fit,) = re.findall(r"`(trueloop\.fit\(.*?\))`", README)
+    history = eval(fit, names)
+    assert history.best < 0.5
 
 
 def test_every_verb_of_the_readme_is_there(capsys: pytest.CaptureFixture[str]) -> None:
     verbs = set(re.findall(r"^trueloop ([\w-]+)", README, re.MULTILINE))
-    assert {"train", "evaluate", "predict", "runs", "report", "verify-resume"} <= verbs
+    assert {"train", "predict", "report", "verify-resume", "check", "watch"} <= verbs
     for verb in verbs:
         assert main([verb, "--help"]) == 0
         assert "example" in capsys.readouterr().out
+
+
+def test_the_readme_is_short() -> None:
+    """What is detail goes to docs."""
+    assert len(README.splitlines()) <= 129
+    assert len(README.split()) <= 1195
+
+
+def test_the_pictures_are_small_and_have_alternative_texts() -> None:
+    pictures = re.findall(r"!\[([^\]]*)\]\(([^)]+)\)", README)
+    assert [len(text) > 60 for text, _ in pictures] == [True, True]
+    assert all((ROOT / file).stat().st_size < 100_000 for _, file in pictures)
+
+
+# ------------------------------------------------------------------------------- figures
+
+
+def _table() -> dict[str, list[str]]:
+    """The cells of the README's table by the name of the loop, without emphasis."""
+    rows = re.findall(r"^\| (.+) \|$", README, re.M)
+    cells = [[cell.strip(" *`") for cell in re.sub(r"[`*]", "", row).split("|")] for row in rows]
+    return {name: rest for name, *rest in cells if rest and re.match(r"[\d,.]+$", rest[0])}
+
+
+def test_the_time_of_an_update_is_as_measured() -> None:
+    measured = {
+        row["contender"]: row["µs per update"] for row in result("side_by_side_spiral")["rows"]
+    }
+    shown = {name: float(cells[0].replace(",", "")) for name, cells in _table().items()}
+    assert len(shown) == 10
+    for name, value in shown.items():
+        kept = {"Trueloop": "trueloop", "Trueloop, compile=step": "trueloop, compile=step"}
+        wanted = measured[kept.get(name.replace('"', ""), name)]
+        assert value == pytest.approx(wanted, abs=0.51)
+
+
+def test_the_losses_after_a_resume_are_the_best_of_each_trainer() -> None:
+    best: dict[str, list[int]] = {}
+    for row in result("resume_vs_peers")["rows"]:
+        trials = [row["trials"][kind]["repeated"] for kind in ("plain", "dropout", "augmented")]
+        old = best.get(row["trainer"], [0, 0, 0])
+        best[row["trainer"]] = max(old, trials)
+    shown = {
+        name.removesuffix("' Trainer").removesuffix("'s Trainer"): [int(cell) for cell in cells[1:]]
+        for name, cells in _table().items()
+        if cells[1:] != ["", "", ""]
+    }
+    assert shown == best
+
+
+def test_the_counts_of_the_doctor_are_as_judged() -> None:
+    kept = result("public_code")
+    rows = [
+        row
+        for part in ("looked at", "held out")
+        for row in kept[f"{part}: errors and warnings"]
+        if row[""] in CODES
+    ]
+    true, noise, false = (sum(row[kind] for row in rows) for kind in ("true", "noise", "false"))
+    text = " ".join(README.split())
+    assert (
+        f"({kept['lines'] / 1e6:.2f} million lines) each of the {true + noise + false} errors and "
+        f"warnings of `check` was judged by hand: {true} are faults, {noise} are correct but "
+        f"harmless there, {false} are wrong" in text
+    )
+
+
+def test_the_bug_of_the_readme_was_found_in_the_repositories_that_it_names() -> None:
+    found = {
+        row["repository"].split("/")[1]
+        for row in result("public_commits")["commits"]
+        if row["due"] == "TL501" and row["found"]
+    }
+    assert {"TorchSSL", "miles-credit"} <= found
+    assert "TorchSSL and miles-credit had this bug" in README

@@ -42,7 +42,16 @@ def write(docs: Path) -> None:
     _reference(docs / "api")
 
 
-def rules_of_the_site(_app: object, name: str, content: list[str]) -> None:
+def links_of_the_site(_app: object, name: str, content: list[str]) -> None:
+    """Links that lead to folders and to source in the repository lead to pages of the site."""
+    text = re.sub(r"\[(T[LHS]\d{3})\]\(rules\.md#[\w-]+\)", r"[\1](rules/\1.md)", content[0])
+    text = re.sub(r"\]\(\.\./examples/lab/([\w-]+)/claim\.toml\)", r"](lab/\1.md)", text)
+    # What has no page, neither in the repository as a file to load: its name remains.
+    content[0] = re.sub(r"\[([^\]]+)\]\(\.\./([\w/]+?(?:\.md|/?))\)", r"\1 (`\2`)", text)
+    _rules_of_the_site(name, content)
+
+
+def _rules_of_the_site(name: str, content: list[str]) -> None:
     """The index of the rules leads to their pages; in the repository it leads to their source."""
     if name == "rules":
         index = pages.index_document(lambda entry: f"rules/{entry.code}.md")

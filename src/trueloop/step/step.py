@@ -422,7 +422,7 @@ class Step(StepBase):
 
         Plain data and tensors; the tensors are the live ones: copy or save before the next call.
         The position within the epoch is in `epoch` and `batch`. On many ranks all call it together,
-        after an update. Under fsdp the tensors are `DTensor`s.
+        after an update. Under fsdp each tensor is a `DTensor`.
         """
         return saved.taken(self)
 

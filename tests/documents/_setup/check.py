@@ -1,0 +1,1 @@
+loss = torch.ones((), requires_grad=True)

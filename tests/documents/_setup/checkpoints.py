@@ -1,0 +1,2 @@
+ema, buffer = torch.optim.swa_utils.AveragedModel(model), []
+
