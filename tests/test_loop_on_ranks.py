@@ -101,21 +101,24 @@ def _stop_by(how: str) -> tuple[str, int | None, int, bool]:
 
     def interrupt(record: Any) -> None:
         if ranks.rank() == 1 and isinstance(record, StepRecord) and record.batch == 0:
-            os.kill(os.getpid(), signal.SIGTERM)
+            if how == "request":
+                step.stop("enough")
+            else:
+                os.kill(os.getpid(), signal.SIGTERM)
 
-    options: dict[str, Any] = {"sinks": [interrupt]} if how == "signal" else {"max_seconds": 0.3}
+    options: dict[str, Any] = {"max_seconds": 0.3} if how == "clock" else {"sinks": [interrupt]}
     history = trueloop.fit(step, train, epochs=100_000, **options)
+    assert history.reason == ("enough" if how == "request" else "")
     return history.status, history.signal, step.updates, step.is_accumulating
 
 
-@pytest.mark.parametrize("how", ["signal", "clock"])
+@pytest.mark.parametrize("how", ["signal", "clock", "request"])
 def test_all_ranks_end_after_the_same_update(how: str) -> None:
     found = on_ranks(2, _stop_by, how)
     assert found[0] == found[1]
     status, number, updates, is_open = found[0]
-    assert (status, number) == (
-        ("interrupted", signal.SIGTERM) if how == "signal" else ("out of time", None)
-    )
+    ends = {"signal": ("interrupted", signal.SIGTERM), "clock": ("out of time", None)}
+    assert (status, number) == ends.get(how, ("stopped", None))
     assert updates > 0
     assert not is_open
 

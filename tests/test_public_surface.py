@@ -26,7 +26,7 @@ METHODS = {
     "Run": ["create", "find"],
     "Step": [
         "__call__", "end_epoch", "end_evaluation", "flush", "load_state_dict", "plan",
-        "restart_epoch", "state_dict",
+        "restart_epoch", "state_dict", "stop",
     ],
 }  # fmt: skip
 

@@ -53,12 +53,15 @@ class Interrupted(KeyboardInterrupt):
 
     Attributes:
         signal: the signal's number.
+        history: the `History` of the `fit` that it has left, as far as it came; None outside one.
     """
 
     def __init__(self, number: int, *words: str) -> None:
         super().__init__(*words)
         self.signal = number
         """The signal's number."""
+        self.history: Any = None
+        """The `History` of the `fit` that it has left."""
 
 
 class ConfigError(UserError):

@@ -388,7 +388,7 @@ def last_words(run: Run, results: dict[str, Any], report: Path, settings: Settin
     lines.append(f"report  {shown(report)}")
     if run.profile is not None:
         lines.append(f"profile {shown(run.path / FOLDER / TRACE)}: {in_short(run.profile)}")
-    if results["status"] in ("interrupted", "out of time"):
+    if results["status"] in ("interrupted", "out of time", "stopped"):
         lines.append(how_to_go_on(run))
     return lines
 

@@ -38,7 +38,9 @@ class History:
         best_epoch: the epoch of that evaluation, from 0; None before the first.
         best_update: how many updates had been applied at it.
         best: its monitored score.
-        status: `finished`, `stopped early`, `out of time` or `interrupted`.
+        status: `finished`, `stopped early`, `out of time`, `stopped` (by `Step.stop`) or
+            `interrupted`.
+        reason: the argument of `Step.stop`; empty otherwise.
         signal: the number of the signal that interrupted the run; None if none did.
         updates: updates applied, by earlier parts of a resumed run too.
         samples: samples in them, of all ranks.
@@ -59,6 +61,7 @@ class History:
     best_update: int | None = None
     samples: int = 0
     tokens: int = 0
+    reason: str = ""
 
 
 class FitState:
@@ -175,9 +178,11 @@ class FitState:
         can_end = not (is_open and ranks.is_distributed())
         if can_end and stop.is_due(between_updates=not is_open):
             return True
-        if self.clock.evaluation_due:
-            self.evaluate_if_due(stop)
-        return self.is_over(stop)
+        if not self.clock.evaluation_due:
+            return self.is_over(stop)
+        self.evaluate_if_due(stop)
+        # A sink may ask for the end when it sees the scores.
+        return self.is_over(stop) or (can_end and stop.is_due(between_updates=not is_open))
 
     def evaluate_if_due(self, stop: Stop) -> None:
         """Evaluate where the current update asks for it, and save what is to be saved with it."""
@@ -299,22 +304,29 @@ class FitState:
         """The end: a last evaluation and save, the best weights brought back, the log complete."""
         status = stop.reason or "finished"
         missing = not self._is_evaluated() if status == "finished" else self.clock.evaluation_due
-        if missing and status in ("finished", "out of time"):
+        if missing and status in ("finished", "out of time", "stopped"):
             self._evaluate(stop)
         self.save()
-        if status == "out of time" and not self._is_evaluated():
+        if status in ("out of time", "stopped") and not self._is_evaluated():
             self._evaluate(stop, cut_short=True)
         status = "interrupted" if stop.signal is not None else status
         self.saver.wait()
         self.step.eval_weights()
         if self.early_stop is not None and status != "interrupted":
             self.early_stop.bring_back(self.step.model)
+        history = self.concluded(status)
+        history.signal = stop.signal
+        history.reason = stop.words if status == "stopped" else ""
+        history.seconds = ranks.from_main(self._seconds(), "the time that rank 0 has measured")
+        return history
+
+    def concluded(self, status: str) -> History:
+        """The history with the counts of what was trained; the next `fit` continues there."""
         history, step = self.history, self.step
-        step.resumed = step.batch > 0  # the next `fit` resumes there
+        step.resumed = step.batch > 0
         history.status, history.updates, history.skipped = status, step.updates, step.skipped
         history.samples, history.tokens = self.clock.samples, self.clock.tokens
-        history.signal = stop.signal
-        history.seconds = ranks.from_main(self._seconds(), "the time that rank 0 has measured")
+        history.seconds = self._seconds()
         return history
 
     def state_dict(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from trueloop import metrics as metric_sets, ranks
 from trueloop.checkpoint import Checkpoints, WriteError, place_of
+from trueloop.errors import Interrupted
 from trueloop.evaluation import EpochScores, as_feed
 from trueloop.loop import clock, fit_arguments
 from trueloop.loop.fit_state import FitState, History, Sink
@@ -81,6 +82,7 @@ def fit(
         NonFiniteError: a gradient is NaN or infinite, and the step has `nonfinite="stop"`.
         DataError: `train` or `val` is not a feed of batches, or yields none.
         RunError: the log or a checkpoint cannot be written, or `resume_from` does not fit.
+        Interrupted: a second Ctrl-C, or no time left; a first one ends the run and returns.
     """
     fit_arguments.check_step(step)
     train, val = as_feed(train, "train"), None if val is None else as_feed(val, "val")
@@ -94,15 +96,20 @@ def fit(
         if step.is_accumulating:
             warn_open_window(step, "fit() starts without it")
         step.restart_epoch()
+    step.stop_reason = None
     scoring = EpochScores(step, val, metric_sets.wrap(metrics), train_metrics, gradients)
     state = FitState(step, train, scoring, early_stop, checkpoints, intervals, length)
     with (
-        Stop(max_seconds, grace_seconds=grace_seconds) as stop,
+        Stop(max_seconds, grace_seconds=grace_seconds, asked=lambda: step.stop_reason) as stop,
         HangWatch(None if run is None else run.path, minutes=hang_minutes, exits=hang_exit),
         scoring.observed(),
         _opened(run, state, checkpoints, resume_from, sinks) as opened,
     ):
-        return _train(state, stop, [*opened, *sinks])
+        try:
+            return _train(state, stop, [*opened, *sinks])
+        except Interrupted as error:
+            error.history = state.concluded("interrupted")
+            raise
 
 
 def _train(state: FitState, stop: Stop, sinks: Sequence[Sink]) -> History:

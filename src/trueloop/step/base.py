@@ -11,6 +11,7 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
+from trueloop import _options
 from trueloop.errors import ConfigError
 from trueloop.records import StepRecord
 from trueloop.step.accumulate import Gradients, MicroBatchWindow
@@ -55,6 +56,10 @@ class StepBase:
     """Called as `on_outputs(outputs, targets)`, both detached, after each backward, with what
     `loss_fn` returned in its `LossOutput`: for example the `update` of a metric."""
 
+    stop_reason: str | None = None
+    """The argument of `stop`; None without a call. A loop of your own can end then; `fit` begins
+    with None."""
+
     _plan: Plan | None = None
     _parallel: Parallel
     _gradients: Gradients
@@ -84,6 +89,21 @@ class StepBase:
                 "them such as step.optimizers[0]"
             )
         return self.optimizers[0]
+
+    def stop(self, reason: str = "step.stop() was called") -> None:
+        """End the `fit` that trains with this step, from a sink or from any thread.
+
+        It ends after the current update, evaluated and saved; a resumed run is the one that was
+        never stopped. On many ranks a call on one of them ends the run on all. A call while no
+        `fit` is running has no effect on the next one.
+
+        Args:
+            reason: for `History.reason`.
+
+        Raises:
+            ConfigError: `reason` is not a text.
+        """
+        self.stop_reason = _options.text("reason", reason, "the loss is low enough")
 
     def evaluating(self) -> AbstractContextManager[None]:
         """Return a context in which `model` has the weights to use.

@@ -8,6 +8,7 @@ import signal
 import socket
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -28,8 +29,8 @@ _hooked = False
 
 
 class Stop:
-    """Why the loop should end before its time: a signal or the clock (or early stopping, noted
-    here).
+    """Why the loop should end before its time: a signal, the clock or a request of the program's
+    (or early stopping, noted here).
 
     The first SIGINT, SIGTERM or SIGUSR1 only leaves a note, so that no update is cut in half; the
     second one raises `Interrupted` (a `KeyboardInterrupt`). Signals reach only Python's main
@@ -49,11 +50,20 @@ class Stop:
     process Ctrl-C has no such end, since it can be pressed again.
     """
 
-    def __init__(self, max_seconds: float | None, *, grace_seconds: float = 30.0) -> None:
+    def __init__(
+        self,
+        max_seconds: float | None,
+        *,
+        grace_seconds: float = 30.0,
+        asked: Callable[[], str | None] = lambda: None,
+    ) -> None:
         if max_seconds is not None:
             _options.positive("max_seconds", max_seconds, "3600")
         self.reason = ""
-        """Empty, `interrupted`, `out of time` or `stopped early`."""
+        """Empty, `interrupted`, `out of time`, `stopped` or `stopped early`."""
+        self.words = ""
+        """The program's own, if it asked for the end."""
+        self._asked = asked
         self._grace = _options.positive("grace_seconds", grace_seconds, "30")
         self._deadline = None if max_seconds is None else time.monotonic() + max_seconds
         self._noted: int | None = None
@@ -84,23 +94,26 @@ class Stop:
 
     def is_due(self, *, between_updates: bool = True) -> bool:
         """Whether to end here; settles `reason`, on many ranks as all of them have agreed. Inside
-        an accumulation window only a signal ends the run: for the clock, it has time until the
-        update."""
+        an accumulation window only a signal ends the run: all else has time until the update."""
         number = self._heard if self._noted is None else self._noted
         reason = "" if number is None else "interrupted"
         if not reason and self._deadline is not None and time.monotonic() > self._deadline:
             reason = "out of time"
+        words = self._asked() or ""
+        if not reason and words:
+            reason = "stopped"
         if not between_updates and reason != "interrupted":
             return False
         if ranks.is_distributed():
             if self.reason or not self._agreement.ask(bool(reason)):
                 return bool(self.reason)
-            wishes = ranks.gathered((reason, number), "why the run ends")
+            wishes = ranks.gathered((reason, number, words), "why the run ends")
             # A signal before the clock: it is to be seen in the exit status.
-            order = ("interrupted", "out of time", "")
-            reason, number = min(wishes, key=lambda wish: order.index(wish[0]))
+            order = ("interrupted", "out of time", "stopped", "")
+            reason, number, words = min(wishes, key=lambda wish: order.index(wish[0]))
         if reason:
             self.reason, self._agreed = reason, number
+            self.words = words if reason == "stopped" else ""
         return bool(self.reason)
 
     def __enter__(self) -> Stop:
