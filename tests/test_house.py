@@ -39,6 +39,7 @@ FLOORS = {
     "cache": 1,
     "hidden_matrices": 1,
     "group": 2,
+    "folds": 2,
     "losses": 2,
     "optimizers": 2,
     "step": 2,
@@ -314,7 +315,8 @@ PUBLIC = [
     "Checkpoints", "ConfigError", "DDPOptions", "DataError", "Doctor", "EMA",
     "EarlyStopping", "EvalRecord", "FSDPOptions", "Feed", "History", "LossOutput", "NonFiniteError",
     "Outliers", "Run", "SWA", "Shards", "Step", "StepRecord", "Task", "TrueloopError",
-    "UserError", "errors", "evaluate", "fit", "generate", "load_checkpoint", "load_weights",
+    "UserError", "cross_validate", "errors", "evaluate", "fit", "folds", "generate",
+    "load_checkpoint", "load_weights",
     "lora", "losses", "metrics", "optimizers", "predict", "process_group", "records",
     "save_weights", "schedules", "seed", "seed_everything", "supervised", "trackers", "watch",
 ]  # fmt: skip

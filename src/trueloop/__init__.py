@@ -32,6 +32,7 @@ _HOME = {
     "Task": "trueloop.tasks",
     "TrueloopError": "trueloop.errors",
     "UserError": "trueloop.errors",
+    "cross_validate": "trueloop.folds",
     "evaluate": "trueloop.evaluation",
     "fit": "trueloop.loop",
     "load_checkpoint": "trueloop.checkpoint",
@@ -45,6 +46,7 @@ _HOME = {
 }
 _MODULES = (
     "errors",
+    "folds",
     "generate",
     "lora",
     "losses",
@@ -83,6 +85,7 @@ def __dir__() -> list[str]:
 if TYPE_CHECKING:
     from trueloop import (
         errors as errors,
+        folds as folds,
         generate as generate,
         lora as lora,
         losses as losses,
@@ -107,6 +110,7 @@ if TYPE_CHECKING:
     )
     from trueloop.evaluation import evaluate as evaluate, predict as predict
     from trueloop.feed import Feed as Feed, Shards as Shards
+    from trueloop.folds import cross_validate as cross_validate
     from trueloop.group import process_group as process_group
     from trueloop.loop import History as History, fit as fit
     from trueloop.losses import supervised as supervised

@@ -115,13 +115,18 @@ def seed_everything(seed: int, deterministic: bool = True) -> None:
     """
     _options.flag("deterministic", deterministic)
     os.environ[_BASE_SEED] = str(check_seed(seed))
-    torch.manual_seed(seed)
-    np.random.seed(mix(seed, 1) & 0xFFFFFFFF)
-    random.seed(mix(seed, 2))
+    seed_generators(seed)
     torch.use_deterministic_algorithms(deterministic, warn_only=True)
     torch.backends.cudnn.benchmark = not deterministic
     if deterministic:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+
+
+def seed_generators(seed: int) -> None:
+    """Seed the global generators of torch, numpy and `random`, as `seed_everything` does."""
+    torch.manual_seed(seed)
+    np.random.seed(mix(seed, 1) & 0xFFFFFFFF)
+    random.seed(mix(seed, 2))
 
 
 def seed_rank(seed: int, rank: int) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import torch
 
+from trueloop.cli._one_run import check_free, new_path
 from trueloop.cli.options import settings_from, task_first
-from trueloop.cli.train import check_free, new_path
 from trueloop.errors import ConfigError, RunError
 
 Command = Callable[..., Any]

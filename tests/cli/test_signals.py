@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from trueloop.cli import _session, _signals, _training, main, train
+from trueloop.cli import _one_run, _session, _signals, _training, main
 from trueloop.cli._signals import Signals
 from trueloop.errors import Interrupted
 from trueloop.run import Run
@@ -22,7 +22,7 @@ from trueloop.tasks.spiral import Spiral
 Command = Callable[..., Any]
 NUMBERS = [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1]
 MOMENTS = {
-    "options": (train, "check_free"),
+    "options": (_one_run, "check_free"),
     "session": (_session, "seed_everything"),
     "data": (Spiral, "splits"),
     "model": (Spiral, "model"),
@@ -78,7 +78,7 @@ def test_an_interruption_that_an_import_turns_into_an_error_of_its_own(
         except KeyboardInterrupt:
             raise ImportError("initialization failed") from None
 
-    monkeypatch.setattr(train, "check_free", importing)
+    monkeypatch.setattr(_one_run, "check_free", importing)
     said = command(*SPIRAL)
     assert (said.status, said.complaint) == (130, "trueloop: interrupted")
 
@@ -107,7 +107,7 @@ def test_an_interruption_that_is_swallowed_comes_again(
         threading.Event().wait(20)
 
     before = signal.getsignal(signal.SIGALRM)
-    monkeypatch.setattr(train, "check_free", swallowing)
+    monkeypatch.setattr(_one_run, "check_free", swallowing)
     said = command(*SPIRAL)
     assert (said.status, said.complaint) == (130, "trueloop: interrupted")
     assert signal.getsignal(signal.SIGALRM) == before
@@ -125,7 +125,7 @@ def test_a_clean_up_after_a_signal_has_its_time(
             threading.Event().wait(0.7)
             cleaned.append(True)
 
-    monkeypatch.setattr(train, "check_free", cleaning)
+    monkeypatch.setattr(_one_run, "check_free", cleaning)
     assert command(*SPIRAL).status == 130
     assert cleaned == [True]
 
@@ -163,7 +163,7 @@ def test_a_signal_while_the_line_is_printed_changes_nothing(
 
     honest = Signals._interrupted
     monkeypatch.setattr(Signals, "_interrupted", late)
-    monkeypatch.setattr(train, "check_free", signalled(train.check_free, signal.SIGTERM))
+    monkeypatch.setattr(_one_run, "check_free", signalled(_one_run.check_free, signal.SIGTERM))
     said = command(*SPIRAL)
     assert (said.status, said.complaint) == (143, "trueloop: interrupted")
 

@@ -19,15 +19,8 @@ from trueloop import (
 )
 from trueloop.checkpoint import load_checkpoint, model_state
 from trueloop.cli._average import average
-from trueloop.cli.options import (
-    CHOSEN_THREADS,
-    FSDP,
-    RANKS,
-    RunOptions,
-    Settings,
-    make_schedule,
-    settings_from,
-)
+from trueloop.cli._checked_options import FSDP, make_schedule
+from trueloop.cli.options import CHOSEN_THREADS, RANKS, RunOptions, Settings, settings_from
 from trueloop.errors import ConfigError, DeviceError, RunError, UserError, nearest
 from trueloop.evaluation import evaluate, evaluating
 from trueloop.feed import Feed
@@ -89,6 +82,11 @@ def read_data(settings: Settings) -> tuple[Task, Splits]:
     task = settings.make_task()
     _take_stated_threads(settings, task)
     splits = returned(task, "splits", task.splits(), Splits)
+    if settings.run.fold is not None and not task.reads_fold:
+        raise ConfigError(
+            f"task {type(task).__name__} does not divide its data by folds: write --repeats 5 "
+            "instead, or in your own task let splits() use self.divide(labels, 0.2)"
+        )
     if task.skipped:
         splits.facts["skipped"] = task.skipped
     return task, splits

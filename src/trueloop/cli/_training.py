@@ -379,7 +379,7 @@ def last_words(run: Run, results: dict[str, Any], report: Path, settings: Settin
     """The last lines on the terminal: the result first, then where everything is."""
     lines = [_result(results, settings)]
     if results["test_scores"]:
-        name = _headline(results["test_scores"], "test_loss")
+        name = headline(results["test_scores"], "test_loss")
         lines.append(f"{score_name(f'test_{name}')} {number(results['test_scores'][name])}")
     how = "" if results["status"] == "finished" else f", {results['status']}"
     lines.append(f"{duration(results['seconds'])}, {_done(results, settings)}{how}")
@@ -439,7 +439,7 @@ def _result(results: dict[str, Any], settings: Settings) -> str:
         return f"the run ended before its {first}, so it has no score"
     scores = results["scores"]
     bare = {n.removeprefix("val_"): v for n, v in scores.items() if n.startswith("val_")}
-    name = _headline(bare, results["monitor"].removeprefix("val_"))
+    name = headline(bare, results["monitor"].removeprefix("val_"))
     name = f"val_{name}" if f"val_{name}" in scores else results["monitor"]
     where = f"at update {results['best_update'] or 0:,} of {results['updates']:,}"
     if settings.by_epochs:
@@ -447,7 +447,7 @@ def _result(results: dict[str, Any], settings: Settings) -> str:
     return f"{score_name(name)} {number(scores[name])} {where}"
 
 
-def _headline(scores: dict[str, float], monitor: str) -> str:
+def headline(scores: dict[str, float], monitor: str) -> str:
     """The monitored score, unless that is a loss and the metrics have one that says more."""
     bare = monitor.removeprefix("test_")
     if bare in scores and "loss" not in bare:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from trueloop.cli.options import RunOptions, Settings
+from trueloop.cli.options import MANY, RunOptions, Settings
 from trueloop.errors import ConfigError
 from trueloop.option import option
 from trueloop.tasks import limits
@@ -26,7 +26,7 @@ class TuneOptions(RunOptions):
     """The options of train that apply to a trial, and those of tune."""
 
     verb: ClassVar[str] = "tune"
-    left_out: ClassVar[frozenset[str]] = frozenset({"run", "resume", "profile"})
+    left_out: ClassVar[frozenset[str]] = frozenset({"run", "resume", "profile", *MANY})
     usual: ClassVar[frozenset[str]] = frozenset(
         {"minutes", "goal", "out", "force", "memory_limit_gb", "format", "search", "study"}
         | {"trials", "pruner", "epochs", "updates", "batch_size", "data", "seed", "device"}

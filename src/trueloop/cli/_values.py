@@ -13,6 +13,9 @@ from trueloop.option import facts_of
 from trueloop.tasks import limits
 from trueloop.tasks.limits import check_range
 
+MOST_TRAININGS = 1000
+"""Folds or repeats; more are a slip of the finger."""
+
 
 def check_every(option: str, every: str | None) -> None:
     try:
@@ -35,6 +38,19 @@ def _refuse_length(option: str, length: str, unit: str, others: str) -> NoReturn
     if number.isdecimal() and int(number[:9]):
         raise ConfigError(f"{option}: {number} of what? write '{number} {unit}', {others}")
     raise ConfigError(f"{option} {length!r} is not understood: write '5 {unit}', {others}")
+
+
+def check_folds(folds: int | None, fold: int | None, repeats: int | None) -> None:
+    check_range("--folds", folds, 2, MOST_TRAININGS, unit="folds", example=5)
+    check_range("--repeats", repeats, 1, MOST_TRAININGS, unit="trainings", example=5)
+    if fold is None:
+        return
+    if folds is None or repeats is not None:
+        raise ConfigError(
+            f"--fold {fold} names one fold of --folds, and of one training: write --folds 5 "
+            "--fold 1, without --repeats"
+        )
+    check_range("--fold", fold, 1, folds, example=1)
 
 
 def above_0(option: str, value: float | None, most: float, example: str) -> None:

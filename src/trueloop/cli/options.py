@@ -16,17 +16,16 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, ClassVar
 
-from trueloop import ranks, schedules, trackers
-from trueloop.cli._average import check_average
-from trueloop.cli._values import above_0, above_1, check_choices, check_every, check_length
+from trueloop import ranks, trackers
+from trueloop.cli._checked_options import check
 from trueloop.cli.config_file import known_keys, read_config
 from trueloop.cli.parser import DEVICES, Parser, add_dataclass, option_for, path_from
 from trueloop.errors import ConfigError
+from trueloop.folds import FoldNumber
 from trueloop.lengths import LENGTHS, parse_interval
 from trueloop.option import OptionFacts, option
 from trueloop.step import capture
-from trueloop.tasks import READY_MADE, Recipe, Task, limits, load
-from trueloop.tasks.limits import check_range
+from trueloop.tasks import READY_MADE, Recipe, Task, load
 
 CHOSEN_THREADS = "chosen_threads"
 """In a run's config.json, beside the options: how many CPU threads it chose to train on."""
@@ -34,14 +33,8 @@ RANKS = "ranks"
 """In a run's config.json, beside the options: on how many ranks it began, of more than one."""
 EVERY = ("eval_every", "log_every", "save_every")
 COMPILE = (*capture.MODES, *capture.WHOLE, "model")
-FSDP = ("fsdp_blocks", "fsdp_replicate", "fsdp_param_dtype", "fsdp_cpu_offload")
-"""Options that say how `--parallel fsdp` shards."""
-MOST_RANKS = 1_000_000
-MOST_UPDATES, MOST_TOKENS = 10**12, 10**18
-MOST_PROFILE = 10_000
-"""Updates in a trace: more fill the memory, and no viewer shows them."""
-MOST_THREADS = MOST_WORKERS = 1024
-"""More are a slip of the finger, which would bring the machine down rather than speed it up."""
+MANY = ("folds", "fold", "repeats")
+"""Options that make several runs of one."""
 
 # What the example in a task's help needs before its options.
 _DATA = {
@@ -73,6 +66,14 @@ class RunOptions:
     new run."""
     seed: int = option(0, usual=True)
     """Seed of all randomness. It decides the data, the weights, the order and the augmentation."""
+    folds: int | None = option(None, group="several runs", unset="one model")
+    """Cross-validate: train a model for each fold, validated on it, and report the mean and spread
+    of their scores."""
+    fold: int | None = option(None, unset="all")
+    """Of --folds, train only the model of this one, from 1."""
+    repeats: int | None = option(None, unit="runs", unset="one")
+    """Train with the seeds N, N+1, ... from --seed, and report the mean and spread of the scores;
+    with --folds, so many cross-validations."""
     workers: int = option(0, usual=True, group="machine")
     """Processes that load samples; 0 loads them in the main process."""
     device: str = option("auto", usual=True, choices=DEVICES)
@@ -158,7 +159,7 @@ class VerifyOptions(RunOptions):
         {"updates", "epochs", "batch_size", "accumulate", "precision", "data", "seed", "device"}
     )
     left_out: ClassVar[frozenset[str]] = frozenset(
-        {"run", "resume", "max_minutes", "profile", "quiet", "track"}
+        {"run", "resume", "max_minutes", "profile", "quiet", "track", *MANY}
     )
 
     quiet: bool = True
@@ -206,7 +207,7 @@ class Settings:
             for name in ("warmup", "decay", "decay_shape"):
                 stated.setdefault(name, None)
         settings = dataclasses.replace(self, recipe=dataclasses.replace(recipe, **stated))
-        check(settings)
+        check(settings.recipe, settings.run)
         return settings
 
     def settled(self, task: Task) -> Settings:
@@ -246,6 +247,8 @@ class Settings:
         task = self.task_class(self.options, data=self.run.data, seed=self.run.seed)
         task.quiet = self.run.quiet
         task.resumed = self.resumed
+        if self.run.folds and self.run.fold:
+            task.fold = FoldNumber(self.run.fold, self.run.folds)
         return task
 
 
@@ -413,53 +416,6 @@ def train_parser(
     return parser
 
 
-def check(settings: Settings) -> None:
-    """Refuse values that cannot work, before any file is read or made. Raises `ConfigError`."""
-    recipe, run = settings.recipe, settings.run
-    most = limits.MOST_EPOCHS
-    check_choices(recipe)
-    check_choices(run)
-    _check_run_length(recipe)
-    check_range("--batch-size", recipe.batch_size, 1, limits.MOST_BATCH, unit="samples", example=64)
-    check_range("--accumulate", recipe.accumulate, 1, most, unit="micro-batches", example=4)
-    above_0("--lr", recipe.lr, limits.MOST_RATE, "0.001")
-    above_0("--clip-norm", recipe.clip_norm, limits.MOST_NORM, "1.0, or null for no clipping")
-    above_0("--clip-value", recipe.clip_value, limits.MOST_NORM, "0.5, or null for no clipping")
-    above_0("--max-minutes", run.max_minutes, limits.MOST_MINUTES, "30, or null for no limit")
-    above_0("--grace-seconds", run.grace_seconds, limits.MOST_MINUTES, "30")
-    above_0("--hang-minutes", run.hang_minutes, limits.MOST_MINUTES, "10, or null for the default")
-    check_range("--weight-decay", recipe.weight_decay, 0, limits.MOST_RATE, example=0.01)
-    check_range("--min-delta", recipe.min_delta, 0, limits.MOST_NORM, example=0)
-    if recipe.min_delta and recipe.patience is None:
-        raise ConfigError("--min-delta is for early stopping: write --patience N with it")
-    check_range("--workers", run.workers, 0, MOST_WORKERS, unit="processes", example=2)
-    if run.resume == "auto" and run.run is None:
-        raise ConfigError("--resume auto needs the run: add --run DIR")
-    check_range("--keep-last", run.keep_last, 1, most, unit="checkpoints", example=3)
-    check_range("--profile", run.profile, 1, MOST_PROFILE, unit="updates", example=20)
-    check_every("--eval-every", recipe.eval_every)
-    check_every("--log-every", run.log_every)
-    check_every("--save-every", run.save_every)
-    check_range("--threads", run.threads, 1, MOST_THREADS, unit="CPU threads", example=1)
-    check_range("--patience", recipe.patience, 1, most, unit="evaluations", example=10)
-    if not 0 <= run.seed < 2**63:
-        raise ConfigError(f"--seed must be from 0 to 2^63 - 1, not {run.seed}: write --seed 0")
-    check_length("--warmup", recipe.warmup)
-    check_length("--decay", recipe.decay)
-    make_schedule(recipe)
-    above_1("--outlier-factor", recipe.outlier_factor)
-    _check_fsdp(run)
-    check_average(recipe, run.parallel)
-
-
-def _check_fsdp(run: RunOptions) -> None:
-    check_range("--fsdp-replicate", run.fsdp_replicate, 1, MOST_RANKS, unit="copies", example=2)
-    for name in FSDP:
-        if run.parallel != "fsdp" and getattr(run, name) != getattr(RunOptions, name):
-            option = "--" + name.replace("_", "-")
-            raise ConfigError(f"{option} is for fsdp: write --parallel fsdp with it")
-
-
 def replace_length(values: dict[str, Any], stated: Mapping[str, Any]) -> None:
     """Take the length of the run out of a file's `values` where the command line has `stated` one.
 
@@ -473,25 +429,3 @@ def replace_length(values: dict[str, Any], stated: Mapping[str, Any]) -> None:
     if any(stated.get(name) is not None for name in LENGTHS):
         for name in LENGTHS:
             values.pop(name, None)
-
-
-def _check_run_length(recipe: Recipe) -> None:
-    most = {"epochs": limits.MOST_EPOCHS, "updates": MOST_UPDATES, "tokens": MOST_TOKENS}
-    units = {"epochs": "passes over the data", "updates": "updates", "tokens": "tokens"}
-    examples = {"epochs": 20, "updates": 10_000, "tokens": 1_000_000}
-    if all(getattr(recipe, name) is None for name in LENGTHS):
-        raise ConfigError("the length of the run is missing: write --epochs 20 or --updates 10000")
-    for name in LENGTHS:
-        amount, example = getattr(recipe, name), examples[name]
-        check_range(f"--{name}", amount, 1, most[name], unit=units[name], example=example)
-
-
-def make_schedule(recipe: Recipe) -> schedules.Schedule | None:
-    """The schedule that the recipe names, with its options; `ConfigError` for what cannot be."""
-    return schedules.by_name(
-        recipe.schedule,
-        warmup=recipe.warmup,
-        decay=recipe.decay,
-        decay_shape=recipe.decay_shape,
-        monitor=recipe.monitor,
-    )

@@ -31,6 +31,11 @@ def main(argv: Sequence[str]) -> int:
 
     from trueloop.run import Run, compare, write_report
 
+    if len(given.runs) == 1 and (Path(given.runs[0]) / "folds.json").is_file():
+        from trueloop.cli._folds import report_all
+
+        print(report_all(Path(given.runs[0])))
+        return OK
     runs = [Run(path) for path in given.runs]
     if len(runs) == 1:
         if given.out is not None:

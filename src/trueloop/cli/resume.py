@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueloop import ranks
-from trueloop.checkpoint import LOCK, has_checkpoint
+from trueloop.checkpoint import has_checkpoint
 from trueloop.cli import OK
-from trueloop.errors import ConfigError, RunError, ScheduleError
+from trueloop.cli._going_on import OVER, finish_up, go_on, is_complete
+from trueloop.errors import ConfigError, RunError
 from trueloop.lengths import LENGTHS
 
 if TYPE_CHECKING:
-    from trueloop.cli._session import TrainingSession
-    from trueloop.cli.options import Settings
     from trueloop.cli.parser import Parser
     from trueloop.run import Run
 
-DATA, ENVIRONMENT, REPORT = "data.json", "environment.json", "report.html"
 _OF_ANY = ("--help", "--help-all", "--print_shtab")
-OVER = ("finished", "stopped early")
-"""The status of a run that has nothing left to do."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -33,6 +28,10 @@ def main(argv: Sequence[str]) -> int:
     from trueloop.cli._session import settings_of
     from trueloop.run import Run
 
+    if (Path(given.run) / "folds.json").is_file():
+        from trueloop.cli._folds import resume_all
+
+        return resume_all(Path(given.run), quiet=given.quiet)
     run = Run(given.run)
     length = longer(run, {unit: given[unit] for unit in LENGTHS})
     if is_restarted() and length is not None and run.option(length[0]) == length[1]:
@@ -150,139 +149,6 @@ def parse(parser: Parser, argv: Sequence[str]) -> Any:
         ) from None
 
 
-def go_on(run: Run, settings: Settings, *, prolong: str | None = None) -> int:
-    """Train on from the run's last checkpoint; the exit status. `prolong` is the unit in which the
-    run is made longer."""
-    from trueloop.checkpoint import load_checkpoint
-    from trueloop.cli._doctor import keep_findings, watched_session
-    from trueloop.cli._training import train_run
-    from trueloop.run import environment
-    from trueloop.tasks.base import refuse_changed_data
-
-    ranks.on_main(lambda: refuse_damaged(run), "the state of the run")
-    state = load_checkpoint(run.checkpoints, which="last")
-    settings = replace(settings, resumed=run.task_state or None)
-    with watched_session(settings) as session:
-        kept = run.task_state.get("digest")
-        refuse_changed_data(session.task, kept, "start a new run with a different --run")
-        if prolong is not None:
-            refuse_another_curve(session, state, prolong)
-        facts = environment(session.device, session.parallel)
-        ranks.on_main(lambda: repair(run, session, state, facts), "the repair of the run directory")
-        if prolong is not None:
-            run.forget_results()
-            run.write_config({**run.config, prolong: getattr(settings.recipe, prolong)})
-        keep_findings(session, run)
-        return train_run(session, run, resume_from=state)
-
-
-def repair(
-    run: Run, session: TrainingSession, state: dict[str, Any], facts: dict[str, Any]
-) -> None:
-    """Remove half-written files of a killed process, and write missing ones again; `facts` are
-    those of the machine."""
-    run.remove_litter()
-    missing = [name for name in (DATA, ENVIRONMENT) if not (run.path / name).exists()]
-    if not run.data:
-        run.write_data(session.splits.facts)
-    if not run.environment:
-        run.write_environment(facts)
-    note_ranks(run, facts, state["step"]["counters"][2])
-    if not run.task_state:
-        run.write_task(session.task.state())
-    warn_of_lost_lines(run, state, missing)
-
-
-def note_ranks(run: Run, facts: dict[str, Any], update: int) -> None:
-    """Add to the run's environment that it was resumed, after `update` updates, with a different
-    number of ranks or a different strategy."""
-    environment = run.environment
-    parts = [environment, *environment.get("resumed", [])]
-    if all(parts[-1].get(name) == facts.get(name) for name in ("ranks", "parallel")):
-        return
-    names = ("started", "ranks", "hosts", "parallel", "device")
-    here = {"update": update, **{name: facts[name] for name in names if name in facts}}
-    run.write_environment({**environment, "resumed": [*parts[1:], here]})
-
-
-def is_complete(run: Run) -> bool:
-    """Whether the run is over, with its report, and nothing that a killed process left."""
-    left = run.litter() or (run.path / LOCK).exists()
-    return run.status in OVER and has_report(run) and not left
-
-
-def has_report(run: Run) -> bool:
-    from trueloop.run.html_page import SCRIPT
-
-    return all((run.path / name).is_file() for name in (REPORT, SCRIPT))
-
-
-def finish_up(run: Run) -> bool:
-    """Remove the temporary files of ours that a kill has left, and write the report of a run that
-    was killed before it had one; whether it was. Hold the directory before."""
-    from trueloop.cli._training import shown
-    from trueloop.run import write_report
-
-    run.remove_litter()
-    if has_report(run):
-        return False
-    report = write_report(run)
-    print(f"{shown(run.path)} has {run.status}; its missing files were written")
-    print(f"report  {shown(report)}")
-    return True
-
-
-def warn_of_lost_lines(run: Run, state: dict[str, Any], missing: Sequence[str]) -> None:
-    """One warning, and notes in the log, which the report shows: of lines of the log up to the
-    checkpoint, and of files that were `missing` and are written again."""
-    from trueloop.records import EvalRecord
-    from trueloop.run.log import fill_gaps
-
-    notes = [
-        f"{name} was missing when the run was resumed: it was written again, as of that moment."
-        for name in missing
-    ]
-    gaps = fill_gaps(
-        run.path / "metrics.jsonl",
-        update=state["step"]["counters"][2],
-        evals=[EvalRecord(*fields) for fields in state.get("records", [])],
-        seconds=state.get("seconds", 0.0),
-        notes=notes,
-        pending=line["counts"][0] if (line := state.get("line")) is not None else 0,
-    )
-    lost = [f"{gap} of metrics.jsonl" for gap in gaps[:3]] + list(missing)
-    if lost:
-        warnings.warn(
-            f"{run.path} has lost {', '.join(lost)}: it continues, and its log and report mention "
-            "it",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-
-
-def refuse_another_curve(session: TrainingSession, state: dict[str, Any], unit: str) -> None:
-    """Raise `ScheduleError` where a longer run, in this unit, would have had different learning
-    rates so far."""
-    from trueloop.step.loading import same_curve
-    from trueloop.step.warmup_stable_decay import is_state, parted
-
-    saved, planned = state["step"]["schedule"], session.step.state_dict()["schedule"]
-    several = isinstance(saved, list) and isinstance(planned, list) and len(saved) == len(planned)
-    pairs = zip(saved, planned, strict=True) if several else [(saved, planned)]
-    for one, two in pairs:
-        if is_state(one) and is_state(two):
-            if why := parted(one, two):
-                raise ScheduleError(why)
-        elif not same_curve(one, two):
-            recipe = session.settings.recipe
-            name, option = recipe.schedule, f"--{unit} {getattr(recipe, unit)}"
-            raise ScheduleError(
-                f"the schedule {name} is as long as the run, so with {option} the learning rates "
-                "so far would have been different: start a new run with trueloop train "
-                f"{session.settings.task} {option}"
-            )
-
-
 def refuse_no_more(run: Run, unit: str, number: int) -> None:
     """Raise unless so many epochs, updates or tokens are more than the run has, and it may have
     more."""
@@ -297,16 +163,6 @@ def refuse_no_more(run: Run, unit: str, number: int) -> None:
             f"--{unit} {number} is not more than the {before} of the run: write a larger number, "
             "or leave it out"
         )
-
-
-def refuse_damaged(run: Run) -> None:
-    """Raise `RunError` for a file that would be missed in the report, at the end of the run."""
-    for name in ("data", "task_state", "environment", "findings"):
-        try:
-            getattr(run, name)
-        except RunError as error:
-            cause = str(error).rpartition(": ")[0]
-            raise RunError(f"{cause}: delete it; a resume then writes it again") from None
 
 
 def refuse_over(run: Run) -> None:

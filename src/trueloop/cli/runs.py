@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trueloop.cli import OK
-from trueloop.cli.train import RUNS
+from trueloop.cli._one_run import RUNS
 from trueloop.errors import ConfigError, nearest
 
 if TYPE_CHECKING:

@@ -19,7 +19,13 @@ from trueloop.run.log_reader import read_log
 from trueloop.run.report import best_place, curves_of, monitored, samples_per_second
 
 
-def compare(runs: Sequence[Run], out: Path | str) -> Path:
+def compare(
+    runs: Sequence[Run],
+    out: Path | str,
+    *,
+    title: str | None = None,
+    summary: Sequence[tuple[str, str]] = (),
+) -> Path:
     """Write one page that sets several runs side by side.
 
     It shows their results, the best of each column in bold, the options in which they differ, and
@@ -28,6 +34,8 @@ def compare(runs: Sequence[Run], out: Path | str) -> Path:
     Args:
         runs: one or more.
         out: the page's path.
+        title: None for how many runs are compared.
+        summary: names and values that the page opens with.
 
     Returns:
         `out`.
@@ -47,6 +55,8 @@ def compare(runs: Sequence[Run], out: Path | str) -> Path:
         curves = [Curves(log, by_updates=True) for log in logs]
     sections = _overlays(list(zip(names, curves, strict=True)))
     context = {
+        "title": title or f"{len(runs)} run{'s' if len(runs) > 1 else ''} compared",
+        "summary": summary,
         "names": names,
         "axis": curves[0].axis,
         "results": _results(runs, names, curves),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,18 +13,19 @@ from torch import Tensor, nn
 
 from trueloop import losses, metrics
 from trueloop.errors import ConfigError, DataError, nearest
+from trueloop.folds import FoldNumber
 from trueloop.losses import apply_model
 from trueloop.records import EvalRecord, LossOutput
 from trueloop.run import Figures
 from trueloop.tasks.data_findings import DataFinding
 from trueloop.tasks.option_docs import documented
+from trueloop.tasks.predict_input import ERROR as ERROR, PredictInput as PredictInput
+from trueloop.tasks.random_split import stratified_split
 from trueloop.tasks.recipe import Recipe
 
 LossFn = Callable[[nn.Module, Any], LossOutput | Tensor]
 KINDS = ("multiclass", "binary", "multilabel", "regression")
 """The kinds of tasks, for their losses and metrics."""
-ERROR = "error"
-"""The column of a prediction file that says why a row could not be read."""
 
 
 @documented
@@ -60,60 +61,6 @@ class Splits:
             )
         if not all(isinstance(finding, DataFinding) for finding in self.findings):
             raise ConfigError("Splits(findings=…) takes instances of DataFinding: leave it out")
-
-
-@documented
-@dataclass(kw_only=True)
-class PredictInput:
-    """Data without targets, to predict: `inputs` for `Feed`, and what names each row in the output.
-
-    Inputs and names are in the same order.
-    """
-
-    inputs: Any
-    """Anything that `Feed` takes and yields a batch of model inputs."""
-    names: Mapping[str, Sequence[Any]]
-    """Columns that identify the rows, in order: {"row": [1, 2, …]} or {"file": […]}."""
-    errors: dict[int, str] = field(default_factory=dict)
-    """Rows of `names`, by their indices from 0, that could not be read and that `inputs` omits, and
-    why. Their predictions are empty, and the column `error` gives the reason."""
-
-    def table(self, predictions: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
-        """The columns of the prediction file.
-
-        Args:
-            predictions: columns, for the rows of `inputs`.
-
-        Returns:
-            The names, the predictions (None where a row could not be read), and `error` (None where
-            it could).
-
-        Raises:
-            ConfigError: the task's own predictions have a column called `error`.
-        """
-        if ERROR in predictions:
-            raise ConfigError(
-                f"predictions() returns a column {ERROR!r}, which is reserved for the reason why a "
-                "row could not be read: rename it"
-            )
-        count = len(next(iter(self.names.values())))
-        columns: dict[str, Sequence[Any]] = dict(self.names)
-        if not self.errors:
-            return columns | dict(predictions) | {ERROR: [None] * count}
-        rows = np.delete(np.arange(count), list(self.errors))
-        for name, values in predictions.items():
-            columns[name] = _placed(values, rows, count)
-        reasons = list(self.errors.values())
-        columns[ERROR] = _placed(reasons, np.fromiter(self.errors, np.int64), count)
-        return columns
-
-
-def _placed(values: Sequence[Any], rows: np.ndarray, count: int) -> list[Any]:
-    """A list of `count` with the values at these rows, and None elsewhere."""
-    column = np.full(count, None, dtype=object)
-    column[rows] = np.fromiter(values, dtype=object, count=len(values))
-    placed: list[Any] = column.tolist()
-    return placed
 
 
 def refuse_changed_data(task: Task, kept: str | None, remedy: str) -> None:
@@ -166,8 +113,39 @@ class Task:
         same digest."""
         self.resumed: dict[str, Any] | None = None
         """The result of `state` at the run's start, for `splits` of a resumed run; else None."""
+        self._fold: FoldNumber | None = None
+        self.reads_fold = False
+        """Whether `splits` has asked for the fold."""
         self.quiet = False
         """Whether the user asked for no progress while the data are read."""
+
+    @property
+    def fold(self) -> FoldNumber | None:
+        """The fold that validates, (number, count), number from 1; None without `--folds`.
+
+        `splits` reads it where the task can be cross-validated: see `divide`.
+        """
+        self.reads_fold = True
+        return self._fold
+
+    @fold.setter
+    def fold(self, fold: FoldNumber | None) -> None:
+        self._fold = fold
+
+    def divide(self, labels: Any, *shares: float) -> list[np.ndarray]:
+        """Divide samples at random into a training part and others, as seed and fold say.
+
+        Args:
+            labels: a class index for each sample, of which each part has its share; or the number
+                of samples.
+            shares: of the samples, for each further part; the last is the validation part. With
+                `--folds`, that is the fold instead.
+
+        Returns:
+            The indices of the training samples, then those of each part, int64, ascending.
+        """
+        rows = np.zeros(labels) if isinstance(labels, int) else np.asarray(labels)
+        return stratified_split(rows.astype(np.int64), list(shares), self.seed, self.fold)
 
     def splits(self) -> Splits:
         """Read or make the data; fit whatever is fitted on the training part only."""

@@ -29,7 +29,7 @@ class Digits(Task):
                 "the digits come with scikit-learn, not from a file: leave out --data"
             )
         images, labels = _load()
-        train, val = stratified_split(labels.numpy(), [0.2], self.seed)
+        train, val = stratified_split(labels.numpy(), [0.2], self.seed, self.fold)
         facts = {"training images": len(train), "validation images": len(val), "size": "8×8, grey"}
         return Splits(
             train=(images[train], labels[train]), val=(images[val], labels[val]), facts=facts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from trueloop.folds import FoldNumber, stratified_folds
 from trueloop.seed import mix
 
 
@@ -12,18 +13,28 @@ def generator(seed: int, purpose: str) -> np.random.Generator:
     return np.random.default_rng(mix(seed, int.from_bytes(purpose.encode())))
 
 
-def random_split(count: int, shares: list[float], seed: int) -> list[np.ndarray]:
+def random_split(
+    count: int, shares: list[float], seed: int, fold: FoldNumber | None = None
+) -> list[np.ndarray]:
     """`split` of `count` rows that have no classes."""
-    return stratified_split(np.zeros(count, dtype=np.int64), shares, seed)
+    return stratified_split(np.zeros(count, dtype=np.int64), shares, seed, fold)
 
 
-def stratified_split(labels: np.ndarray, shares: list[float], seed: int) -> list[np.ndarray]:
+def stratified_split(
+    labels: np.ndarray, shares: list[float], seed: int, fold: FoldNumber | None = None
+) -> list[np.ndarray]:
     """Indices of the rows left over, then of one part for each share, each in ascending order.
 
     Every part has each class in proportion, to within one row, and `round(share * rows)` rows in
     all; a class always leaves a row to the first part, which is the one to train on. `labels` is an
     integer array (rows,); the shares are in (0, 1) and their sum too.
+
+    With a `fold`, the last part is that fold of the rows that the parts before it leave.
     """
+    if fold is not None:
+        rest, *parts = stratified_split(labels, shares[:-1], seed)
+        validates = stratified_folds(labels[rest], fold.of, seed) == fold.number - 1
+        return [rest[~validates], *parts, rest[validates]]
     rng = generator(seed, "split")
     remaining = np.arange(len(labels))
     parts = []

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from trueloop.errors import ConfigError
 from trueloop.run import Figures
 from trueloop.tasks.base import Splits, Task
-from trueloop.tasks.random_split import generator
+from trueloop.tasks.random_split import generator, stratified_split
 from trueloop.tasks.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -54,6 +54,10 @@ class Spiral(Task):
             )
         rng = generator(self.seed, "spiral")
         train, val = spiral(2000, rng), spiral(1000, rng)
+        if self.fold is not None:
+            points, arms = (torch.cat(both) for both in zip(train, val, strict=True))
+            rows = stratified_split(arms.numpy(), [0.5], self.seed, self.fold)
+            train, val = ((points[part], arms[part]) for part in rows)
         self._film = _Film(*val)
         facts = {
             "training points": len(train[0]),

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.utils.data import Dataset, Subset, TensorDataset
 
 from trueloop.errors import DataError
+from trueloop.folds import FoldNumber
 from trueloop.names import printable
 from trueloop.tasks.images.checks import Ints, Prints, fingerprints
 from trueloop.tasks.images.decode import (
@@ -65,9 +66,9 @@ class ImageSubset:
             return MappedImages(self.data, self.rows, None)
         return ImageFiles([self.data.paths[k] for k in self.rows], None, self.data.form)
 
-    def divide(self, shares: list[float], seed: int) -> list[ImageSubset]:
-        """The rest, then a part for each share."""
-        chosen = stratified_split(self.labels, shares, seed)
+    def divide(self, shares: list[float], seed: int, fold: FoldNumber | None) -> list[ImageSubset]:
+        """The rest, then a part for each share; the last may be a fold."""
+        chosen = stratified_split(self.labels, shares, seed, fold)
         data, listing = self.data, self.listing
         return [ImageSubset(data, listing, self.rows[rows], self.labels[rows]) for rows in chosen]
 

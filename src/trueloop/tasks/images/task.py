@@ -274,10 +274,17 @@ class Images(Task):
         if "all" in parts:
             everything = parts.pop("all")
             shares = [self.options.test_share, self.options.val_share]
-            parts["train"], parts["test"], parts["val"] = everything.divide(shares, self.seed)
+            parts["train"], parts["test"], parts["val"] = everything.divide(
+                shares, self.seed, self.fold
+            )
         elif "val" not in parts:
             shares = [self.options.val_share]
-            parts["train"], parts["val"] = parts["train"].divide(shares, self.seed)
+            parts["train"], parts["val"] = parts["train"].divide(shares, self.seed, self.fold)
+        elif self.fold is not None:
+            raise ConfigError(
+                f"--folds chooses the validation images, and {self.data} has a folder for them: "
+                "move its images into train/, or write --repeats 5 instead"
+            )
         for name, part in parts.items():
             if len(part) == 0:
                 raise DataError(

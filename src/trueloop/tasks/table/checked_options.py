@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trueloop.errors import ConfigError, DataError, nearest
+from trueloop.folds import FoldNumber
 from trueloop.tasks.limits import MOST_LAYERS, MOST_UNITS, check_range
 from trueloop.tasks.table.on_disk import STREAMING
 from trueloop.tasks.table.ordered_split import SplitOption
@@ -39,6 +40,21 @@ def check_options(options: TableOptions) -> None:
     check_range("--width", options.width, 1, MOST_UNITS, example=256)
     check_range("--layers", options.layers, 1, MOST_LAYERS, example=3)
     SplitOption.parse(options.split)
+
+
+def check_folds(options: TableOptions, fold: FoldNumber | None) -> None:
+    """Raise `ConfigError` for options that cannot go with `fold`."""
+    if fold is None:
+        return
+    if options.val_data is not None:
+        raise ConfigError(
+            "--folds chooses the validation rows among those of --data: leave out --val-data"
+        )
+    if options.split.startswith("time:"):
+        raise ConfigError(
+            f"--split {options.split} validates on the latest rows, and --folds on all in turn: "
+            "write --repeats 5 instead, or --split group:COLUMN"
+        )
 
 
 def check_columns(options: TableOptions, columns: Sequence[str], data: Path | None) -> None:

@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -105,7 +104,7 @@ def _division(task: TableBase) -> Division:
     }
     if not shares:
         return Division(all_to="train")
-    return Division(seed=task.seed, shares=shares, group=split.column or None)
+    return Division(seed=task.seed, shares=shares, group=split.column or None, fold=task.fold)
 
 
 def _is_asked(task: TableBase, part: str) -> bool:
@@ -115,7 +114,7 @@ def _is_asked(task: TableBase, part: str) -> bool:
 
 def _digest(blocks: Sequence[RowGroups], division: Division, own: Sequence[str]) -> str:
     """Of the data and how they are divided."""
-    facts = ([each.digest for each in blocks], asdict(division), list(own))
+    facts = ([each.digest for each in blocks], division.facts(), list(own))
     return hashlib.sha256(repr(facts).encode()).hexdigest()
 
 
@@ -128,7 +127,7 @@ def _surveyed(task: TableBase, sources: list[TableSource]) -> TableStatistics:
     }
     stats = [(path.resolve(), path.stat()) for each in sources for path in each.blocks.paths]
     named = [(str(path), stat.st_size, stat.st_mtime_ns) for path, stat in stats]
-    divisions = [asdict(source.division) for source in sources]
+    divisions = [source.division.facts() for source in sources]
     key = hashlib.sha256(repr((_VERSION, chosen, named, divisions)).encode()).hexdigest()[:32]
     with suppress(OSError, ValueError, KeyError, TypeError):  # absent, or not whole
         path = cache.directory("tables") / f"{key}.json"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from trueloop.errors import ConfigError, DataError
+from trueloop.folds import FoldNumber, group_folds
 from trueloop.tasks.random_split import generator
 from trueloop.tasks.table.column_encoding import CellFormat, RowErrors, kind_of, moments, numbers
 
@@ -75,14 +76,22 @@ class SplitOption:
         )
         return values.rank("dense").to_numpy().astype(np.int64) - 1
 
-    def divide(self, ranks: Ints, shares: list[float], seed: int) -> list[Ints]:
+    def divide(
+        self, ranks: Ints, shares: list[float], seed: int, fold: FoldNumber | None = None
+    ) -> list[Ints]:
         """The rows to train on, then those of a part for each share, each in ascending order.
 
         By time, the first share gets the latest rows, the second those before it, and rows of one
         time stay together. By group, all rows of a group stay together; which part it comes to is
         a function of the seed and the groups' sizes. Every part has one time or group at least,
         and as close to its share of the rows as whole ones come. Raises `DataError`.
+
+        With a `fold`, the last part is that fold of the groups that the parts before it leave.
         """
+        if fold is not None:
+            rest, *parts = self.divide(ranks, shares[:-1], seed)
+            validates = group_folds(ranks[rest], fold.of, seed) == fold.number - 1
+            return [rest[~validates], *parts, rest[validates]]
         sizes = np.bincount(ranks)
         if len(sizes) <= len(shares):
             what = "times" if self.by == "time" else "groups"

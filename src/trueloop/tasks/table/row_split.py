@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from trueloop.errors import DataError
+from trueloop.folds import FoldNumber
 from trueloop.seed import mix_array
 
 if TYPE_CHECKING:
@@ -33,8 +34,17 @@ class Division:
     """Of `val` and `test`; what is left is for training."""
     group: str | None = None
     """The column of groups."""
+    fold: FoldNumber | None = None
+    """Which part of the rows that are not in the test part validates, in place of its share."""
     all_to: str | None = None
     """The part that every row comes to, whatever the shares."""
+
+    def facts(self) -> dict[str, Any]:
+        """The facts that the parts depend on, as plain data."""
+        facts = asdict(self)
+        if self.fold is None:
+            del facts["fold"]  # as it was before there were folds
+        return facts
 
     @property
     def columns(self) -> list[str]:
@@ -53,7 +63,12 @@ class Division:
         test = self.shares.get("test", 0.0)
         found = np.zeros(frame.height, dtype=np.uint8)
         # The test part is taken first: it stays the same when the share of the other changes.
-        found[drawn < test + self.shares.get("val", 0.0)] = PARTS.index("val")
+        if self.fold is None:
+            validates = drawn < test + self.shares.get("val", 0.0)
+        else:
+            fold_of = (drawn - test) / (1 - test) * self.fold.of
+            validates = np.floor(fold_of) == self.fold.number - 1
+        found[validates] = PARTS.index("val")
         found[drawn < test] = PARTS.index("test")
         return found
 

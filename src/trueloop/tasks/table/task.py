@@ -16,6 +16,7 @@ from trueloop.tasks.random_split import random_split, stratified_split
 from trueloop.tasks.table.base import Inputs, TableBase
 from trueloop.tasks.table.checked_options import (
     check_columns,
+    check_folds,
     check_options,
     check_parts,
     check_rows,
@@ -60,6 +61,7 @@ class Table(TableBase):
         options = self.options
         if self.data is None:
             raise ConfigError("the table task needs a file: write --data FILE.csv --target COLUMN")
+        check_folds(options, self.fold)
         paths = [self.data, *filter(None, (options.val_data, options.test_data))]
         # A run that began before rows were read block by block goes on as it began.
         blocks = None
@@ -225,11 +227,12 @@ class Table(TableBase):
         taken = list(shares.values())
         if split.by != "random":
             ranks = split.ranks(frame.get_column(split.column), self.reading, errors)[main]
-            divided = split.divide(np.unique(ranks, return_inverse=True)[1], taken, self.seed)
+            own_ranks = np.unique(ranks, return_inverse=True)[1]
+            divided = split.divide(own_ranks, taken, self.seed, self.fold)
         elif self.kind == "regression":
-            divided = random_split(len(main), taken, self.seed)
+            divided = random_split(len(main), taken, self.seed, self.fold)
         else:
-            divided = stratified_split(targets[main].numpy(), taken, self.seed)
+            divided = stratified_split(targets[main].numpy(), taken, self.seed, self.fold)
         parts = dict(zip(("train", *shares), (main[part] for part in divided), strict=True))
         parts |= {name: own[name] for name in sources.parts if name != "data"}
         parts = {name: parts[name] for name in ("train", "val", "test") if name in parts}
