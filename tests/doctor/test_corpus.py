@@ -21,9 +21,7 @@ ADVISED = {
 """Right in what they compute; what is said of them is how to write it better."""
 IN_NUMBERS = frozenset(
     {
-        "TL408-bad_all_nodes_of_a_graph",
         "TL408-bad_cross_entropy_by_hand",
-        "TL408-bad_picked_by_gather",
         "TL510-bad_batches_of_a_token_budget",
         "TL510-bad_chunks_sorted_by_length",
         "TL510-bad_inner_loop_with_a_scaler",

@@ -47,7 +47,8 @@ for inputs, targets in loader:
 In at least two iterations of a loop over batches, a tensor with a graph is added to a sum, list or
 table that existed before the iteration, the `backward()` of that iteration went through the same
 forward pass, and an update is between the two iterations; or the loop is a validation that builds a
-graph which nothing uses (see TL203). Through a whole run: two epochs add to the same sum or list,
+graph which nothing uses (see TL203), or outputs that no gradient is ever taken of are appended in a
+training loop. Through a whole run: two epochs add to the same sum or list,
 or the loop counts the updates of the run itself. Not reported: tests, a sum or list that a
 later `backward()` uses (losses of one update, policy gradients, truncated back-propagation, outer
 losses of meta-learning), one that starts again with each update of an accumulation, a variable that
@@ -63,6 +64,7 @@ from dataclasses import dataclass, field
 from trueloop.doctor.model.events import (
     Backward,
     Ended,
+    GraphEscaped,
     ManualUpdate,
     ModelForward,
     OptimizerStep,
@@ -70,7 +72,7 @@ from trueloop.doctor.model.events import (
 )
 from trueloop.doctor.model.findings import Location, Remedy, Replace, Severity
 from trueloop.doctor.model.measurements import GraphsRetained
-from trueloop.doctor.model.things import Tensor, Turn
+from trueloop.doctor.model.things import Model, Tensor, Turn
 from trueloop.doctor.rules.shared.recorded_validation import ValidationRule
 
 _WORTH = re.compile(
@@ -101,6 +103,7 @@ class LossTensorKept(ValidationRule):
         self.backwards: list[Backward] = []
         self.steps: list[int] = []
         """Updates inside of loops: a loop over the micro-batches of one update ends soon."""
+        self.given_away: set[Model] = set()
         self.turns: dict[int, Turn | None] = {}
         """Of each forward, the turn that it was made in."""
 
@@ -120,6 +123,10 @@ class LossTensorKept(ValidationRule):
     def on_backward(self, event: Backward) -> None:
         super().on_backward(event)
         self.backwards.append(event)
+
+    def on_graph_escaped(self, event: GraphEscaped) -> None:
+        """Code that cannot be read may take the gradient later."""
+        self.given_away.update(event.models)
 
     def on_graphs_retained(self, event: GraphsRetained) -> None:
         """Graphs of several updates in a row live on, and their owner grows."""
@@ -143,9 +150,33 @@ class LossTensorKept(ValidationRule):
             if not self._is_used(holder):
                 if self._outlives_an_update([kept for kept, _ in holder.done]):
                     self._report(*holder.done[0], _severity(holder))
+                elif not holder.done and self._is_observed(holder):
+                    self._report_observed(holder.kept[0])
             elif not holder.done:
                 # One option sends the stored loss back later, the other at once.
                 self.refute(holder.kept[0].place)
+
+    def _is_observed(self, holder: TensorHolder) -> bool:
+        """Outputs of a model that trains are collected in a training loop, and no gradient is ever
+        taken through them."""
+        known = self.forwards.by_serial
+        return all(
+            kept.how == "append"
+            and not kept.guards
+            and kept.tensor.known
+            and kept.tensor.graph is True
+            and kept.turn is not None
+            and kept.turn.loop in self.learning
+            and not kept.tensor.inputs
+            and kept.tensor.models.isdisjoint(self.given_away)
+            and bool(kept.tensor.forwards)
+            and kept.tensor.forwards.isdisjoint(self.forwards.used)
+            and all(
+                serial in known and known[serial].model in self.trained
+                for serial in kept.tensor.forwards
+            )
+            for kept in holder.kept
+        ) and self._outlives_an_update(holder.kept)
 
     def _own_backward(self, kept: TensorRetained) -> Backward | None:
         """The backward of the same turn that the tensor's graph was made for."""
@@ -192,6 +223,16 @@ class LossTensorKept(ValidationRule):
             related=[] if direct else [(kept.place, "stored here")],
             remedies=_remedy(kept) if direct else [],
             severity=severity,
+        )
+
+    def _report_observed(self, kept: TensorRetained) -> None:
+        self.report(
+            kept.place,
+            f"`{kept.holder}` collects outputs with their autograd graphs in a training loop, and no"
+            " `backward()` goes through them: the activations of every one of these calls stay in"
+            " memory.",
+            fix="Call the model under `torch.no_grad()` here, or store `.detach()` of its output.",
+            remedies=_remedy(kept),
         )
 
     def _report_validation(self, kept: TensorRetained, forward: ModelForward) -> None:

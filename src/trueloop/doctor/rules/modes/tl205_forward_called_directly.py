@@ -41,12 +41,15 @@ outputs = model(inputs)
 The call is written `<something>.forward(...)`, and it is certainly a module: the program creates
 it, calls `train()` or `eval()` on it, or sets its parameters or device, and trains it. A warning
 needs a hook on that very module, or on all modules, which is set before the call and not removed.
-Not reported: calls in a method of a module (`super().forward(x)`, `self.encoder.forward(x)`), a
-`forward` of a different class that delegates, hooks, objects with a `forward` that are not modules,
-and functions that wrap and replace a `forward`.
+In a method of a module, a call of a part's `forward` (`self.encoder.forward(x)`) is reported only
+with a hook on that very part. Not reported: `super().forward(x)`, a `forward` of a different class
+that delegates, hooks, objects with a `forward` that are not modules, and functions that wrap and
+replace a `forward`.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from trueloop.doctor.model.events import (
     Backward,
@@ -56,8 +59,9 @@ from trueloop.doctor.model.events import (
     ModelForward,
     ModeSet,
     Moved,
+    Used,
 )
-from trueloop.doctor.model.findings import Location, Replace
+from trueloop.doctor.model.findings import Location, Remedy, Replace
 from trueloop.doctor.model.things import Model, Optimizer
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.passes import Forwards
@@ -71,6 +75,8 @@ _SKIPPED = {
     "register_forward_pre_hook": "the hook before its forward that is registered on it",
 }
 _OF_ALL = "the hook that is registered for all modules"
+_CALLED = "torch.nn.Module.forward"
+_FIX = "Call the module itself: `{}(...)`."
 _PRUNING = "the hook that applies the pruning mask"
 
 
@@ -84,6 +90,8 @@ class ForwardCalledDirectly(Rule):
         """Used as only a module is."""
         self.calls: list[tuple[ModelForward, HookSet | None]] = []
         """With the hook that each skips."""
+        self.inner: list[tuple[Location, Model, HookSet]] = []
+        """The same from inside of modules, with a hook that is skipped."""
         self.forwards = Forwards()
         self.trained: set[Model] = set()
         self.switched: set[Model] = set()
@@ -112,6 +120,12 @@ class ForwardCalledDirectly(Rule):
         if event.direct and "hook" not in within and not within.endswith(".forward"):
             self.calls.append((event, self.hooks.get(event.model, self.hooks.get(None))))
 
+    def on_used(self, event: Used) -> None:
+        """`self.encoder.forward(x)` in a module's own method."""
+        hook = self.hooks.get(event.subject) if event.what == _CALLED else None
+        if hook is not None and "hook" not in event.place.function:
+            self.inner.append((event.place, event.subject, hook))
+
     def on_backward(self, event: Backward) -> None:
         used = self.forwards.through(event)
         self.trained.update(self.forwards.by_serial[serial].model for serial in used)
@@ -123,24 +137,36 @@ class ForwardCalledDirectly(Rule):
             if call.model.known or used or call.model in self.switched:
                 self._report(call, hook)
 
+        for place, model, hook in self.inner:
+            self._report_skipped(place, model.name, hook)
+
     def _report(self, call: ModelForward, hook: HookSet | None) -> None:
         name = call.spelled or call.model.name
-        shown = f"`{name}.forward(...)`" if name else "`forward(...)`"
-        related: list[tuple[Location, str]] = []
+        remedies = [Replace(call.callee, name)] if call.spelled and call.callee.line else []
         if hook is not None:
-            skipped = _PRUNING if hook.model is not None else _OF_ALL
-            message = f"{shown} skips {_SKIPPED.get(hook.by, skipped)}."
-            related = [(hook.place, "sets the hook")]
-        else:
-            message = (
-                f"{shown} runs `forward` without the module's hooks. None is set here, so both"
-                " calls do the same; one that is added later would be skipped."
-            )
+            self._report_skipped(call.place, name, hook, remedies)
+            return
         self.report(
             call.place,
-            message,
-            severity=None if hook is not None else "advice",
-            fix=f"Call the module itself: `{name or 'model'}(...)`.",
-            related=related,
-            remedies=[Replace(call.callee, name)] if call.spelled and call.callee.line else [],
+            f"{_shown(name)} runs `forward` without the module's hooks. None is set here, so both"
+            " calls do the same; one that is added later would be skipped.",
+            severity="advice",
+            fix=_FIX.format(name or "model"),
+            remedies=remedies,
         )
+
+    def _report_skipped(
+        self, place: Location, name: str, hook: HookSet, remedies: Sequence[Remedy] = ()
+    ) -> None:
+        skipped = _PRUNING if hook.model is not None else _OF_ALL
+        self.report(
+            place,
+            f"{_shown(name)} skips {_SKIPPED.get(hook.by, skipped)}.",
+            fix=_FIX.format(name or "model"),
+            related=[(hook.place, "sets the hook")],
+            remedies=remedies,
+        )
+
+
+def _shown(name: str) -> str:
+    return f"`{name}.forward(...)`" if name else "`forward(...)`"

@@ -44,7 +44,8 @@ At the end of a whole run: an optimizer was created for a model, `backward()` fe
 iteration, and neither it nor an optimizer of the same parameters stepped afterwards. If a function
 receives its optimizer, it must also clear that optimizer's gradients in the loop. Where an
 optimizer steps on several losses in an iteration, each `backward()` is followed on its own: it is
-reported if its gradients are always cleared before a step. Not reported:
+reported if its gradients are always cleared before a step. Where one `backward()` feeds several
+optimizers with different parameters, each of which is cleared, each has to step. Not reported:
 gradients that are read or changed by hand (Fisher information, attacks, manual updates; only
 logging them does not count, nor does measuring their norm where a second optimizer steps), models
 in eval mode (maps of attention), hooks that step inside `backward()`, optimizers passed to code
@@ -53,6 +54,8 @@ take.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from trueloop.doctor.model.events import (
     Backward,
@@ -137,6 +140,37 @@ class BackwardNeverStepped(StepRule):
             if optimizer is event.optimizer:
                 self.refute(backward.place)
 
+    def _report_beside(self, lost: Backward, optimizer: Optimizer) -> None:
+        """A second optimizer steps on the same backward, in every iteration: at that backward the
+        finding is refuted, so it is reported where the first one is cleared."""
+        others = [
+            each
+            for each in self.timeline.events
+            if isinstance(each, OptimizerStep)
+            and inside(each, micro(lost))
+            and (each.guards, each.windows) == (lost.guards, lost.windows)
+            and disjoint(each.optimizer, optimizer)
+            and feeds(lost, each.optimizer)
+        ]
+        clear = next(self._clears_of(optimizer), None)
+        if others and clear is not None and not clear.guards and is_plain(optimizer):
+            name, other = named(optimizer), others[-1]
+            self.report(
+                clear.place,
+                f"The gradients of {name} are computed and cleared in every iteration, but only"
+                f" {named(other.optimizer, other.spelled)} steps: the parameters of {name} keep"
+                " their initial values.",
+                related=[(lost.place, "computes them"), (other.place, "steps")],
+                fix=f"Call `{optimizer.name or 'optimizer'}.step()` after `backward()`.",
+            )
+
+    def _clears_of(self, optimizer: Optimizer) -> Iterator[ZeroGrad]:
+        return (
+            event
+            for event in self.timeline.events
+            if isinstance(event, ZeroGrad) and event.target is optimizer and micro(event)
+        )
+
     def _known_optimizers(self) -> list[Optimizer]:
         return [
             *self.timeline.optimizers,
@@ -153,6 +187,9 @@ class BackwardNeverStepped(StepRule):
 
     def _check(self, *, whole_program: bool) -> None:
         stepped = self._stepped(whole_program=whole_program)
+        for other in {e.optimizer for e in self.timeline.events if isinstance(e, OptimizerStep)}:
+            for clear in self._clears_of(other):
+                self.refute(clear.place)
         for optimizer in self._known_optimizers():
             if any(self._may_step_for(other, optimizer) for other in stepped):
                 continue
@@ -164,6 +201,8 @@ class BackwardNeverStepped(StepRule):
             else:
                 self._reported.append((optimizer, lost))
                 self._report(lost, optimizer)
+                if whole_program and not self._live and lost.place in self.refuted:
+                    self._report_beside(lost, optimizer)
         if not self._live:
             self._check_each()
 

@@ -53,10 +53,11 @@ optimizer_d.step()
 
 Two optimizers have different parameters. One loss reaches both: the second network was called on
 the output of the first. A different loss reaches only the second network, over two or more of its
-calls. The second optimizer steps on the gradients of both losses, with no clearing in between; the
-first optimizer has stepped between them, or they belong to different turns. Not reported: gradients
-that are cleared, edited or frozen (`requires_grad_(False)`), losses whose gradients are added up
-before any step, a loss that feeds an encoder and its decoder and steps both, and closures.
+calls, or over a batch and targets that are both put together from parts. The second optimizer steps
+on the gradients of both losses, with no clearing in between; the first optimizer has stepped
+between them, or they belong to different turns. Not reported: gradients that are cleared, edited or
+frozen (`requires_grad_(False)`), losses whose gradients are added up before any step, a loss that
+feeds an encoder and its decoder and steps both, and closures.
 """
 
 from __future__ import annotations
@@ -65,11 +66,13 @@ from trueloop.doctor.model.events import (
     Backward,
     Event,
     FlagsSet,
+    Loss,
     ModelForward,
     OptimizerStep,
     ZeroGrad,
 )
-from trueloop.doctor.model.things import Model, Optimizer, Tensor
+from trueloop.doctor.model.known_values import Sequence
+from trueloop.doctor.model.things import Criterion, Model, Optimizer, Tensor
 from trueloop.doctor.rules.order.tl102_missing_zero_grad import is_plain
 from trueloop.doctor.rules.shared.step_order import (
     StepRule,
@@ -89,6 +92,12 @@ class GradientsOfOtherLoss(StepRule):
         super().__init__()
         self._frozen: list[Model] = []
         """Modules whose gradients the program switches off at times."""
+        self._of_halves: set[Criterion] = set()
+        """Loss functions whose targets were put together: ones and zeros."""
+
+    def on_loss(self, event: Loss) -> None:
+        if _is_put_together(event.target):
+            self._of_halves.add(event.criterion)
 
     def on_flags_set(self, event: FlagsSet) -> None:
         if event.requires_grad is not True and event.model not in self._frozen:
@@ -106,7 +115,7 @@ class GradientsOfOtherLoss(StepRule):
         for other in others:
             foreign = [each for each in fed if self._is_foreign(each, mine, other)]
             own = [each for each in fed if feeds_not(each, other)]
-            if foreign and own and self._forwards(own, mine) > 1:
+            if foreign and own and self._takes_both(own, mine):
                 self._judge(event, window, foreign[-1], own[-1], other)
 
     def _is_foreign(self, event: Backward, mine: Optimizer, other: Optimizer) -> bool:
@@ -130,8 +139,15 @@ class GradientsOfOtherLoss(StepRule):
             if isinstance(each, ModelForward) and each.serial in serials
         ]
 
-    def _forwards(self, events: list[Backward], optimizer: Optimizer) -> int:
-        return sum(has_parameters_of(optimizer, each.model) for each in self._calls(events))
+    def _takes_both(self, events: list[Backward], optimizer: Optimizer) -> bool:
+        """The loss is over two kinds of samples: two calls of the network, or one of a batch that
+        is put together, as its targets are."""
+        calls = [each for each in self._calls(events) if has_parameters_of(optimizer, each.model)]
+        if len(calls) > 1:
+            return True
+        together = any(_is_put_together(value) for each in calls for value in each.inputs)
+        criteria = {each for event in events if event.loss for each in event.loss.criteria}
+        return together and not criteria.isdisjoint(self._of_halves)
 
     def _judge(
         self, step: OptimizerStep, window: list[Event], foreign: Backward, own: Backward,
@@ -166,6 +182,12 @@ class GradientsOfOtherLoss(StepRule):
             fix=f"Call `{step.spelled or mine.name or 'optimizer'}.zero_grad()` after that"
             " `backward()` and before this network's own loss; step after its own `backward()`.",
         )
+
+
+def _is_put_together(value: object) -> bool:
+    """`torch.cat([real, fake])`."""
+    parts = value.terms if isinstance(value, Tensor) else None
+    return isinstance(parts, Sequence) and len(parts.values) > 1
 
 
 def feeds_not(event: Backward, optimizer: Optimizer) -> bool:

@@ -56,6 +56,7 @@ from collections.abc import Iterator
 from trueloop.doctor.model.events import Backward, Event, Made, OptimizerStep, SamplingGap
 from trueloop.doctor.model.things import Model, Optimizer
 from trueloop.doctor.rules.order.tl102_missing_zero_grad import is_plain
+from trueloop.doctor.rules.shared.own_parameters import has_parameters
 from trueloop.doctor.rules.shared.step_order import (
     StepRule,
     backwards,
@@ -153,6 +154,10 @@ def _parts_of_both(one: Optimizer, other: Optimizer) -> Iterator[Model]:
                 yield yours
             elif yours.covers(mine):
                 yield mine
+            else:
+                held = set(mine.family())
+                both = (part for part in yours.family() if part in held)
+                yield from (part for part in both if has_parameters(part))
 
 
 def _is_exact(optimizer: Optimizer) -> bool:

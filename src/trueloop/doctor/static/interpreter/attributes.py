@@ -102,7 +102,8 @@ def _of_super(value: Super, name: str) -> Value:
         found = kind.namespace.get(name) if isinstance(kind, Class) else None
         if isinstance(found, Function):
             return Method(value.receiver, found)
-    if name == "__init__" and not isinstance(value.receiver, (Scheduler, Optimizer, Sampler)):
+    known = (Scheduler, Optimizer, Sampler, Model)
+    if name == "__init__" and not isinstance(value.receiver, known):
         return LibraryName("object.__init__")
     if isinstance(value.receiver, Thing):
         return LibraryMethod(value.receiver, name)

@@ -36,12 +36,28 @@ def decay_of(
     for value in _without_limits(statement.value):
         if isinstance(value, ast.Call):
             return _of_function(value, target, functions)
-        found = _decaying_factors(value, _is_rate(target))
-        if found:
-            variable = ast.unparse(target)
-            if any(ast.unparse(each) == variable for each in _factors(value)):
-                return Decay(variable, found)
+        for product in _without_floor(value):
+            found = _decaying_factors(product, _is_rate(target))
+            if found:
+                variable = ast.unparse(target)
+                if any(variable in _minuends(each) for each in _factors(product)):
+                    return Decay(variable, found)
     return None
+
+
+def _without_floor(node: ast.expr) -> list[ast.expr]:
+    """`low + (value - low) * decay` as its product."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return [node.left, node.right]
+    return [node]
+
+
+def _minuends(node: ast.expr) -> list[str]:
+    """A factor, and for `value - low` also the value: what falls to a floor."""
+    found = [ast.unparse(node)]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+        found.append(ast.unparse(node.left))
+    return found
 
 
 def _decaying_factors(value: ast.expr, is_rate: bool) -> list[ast.expr]:

@@ -19,6 +19,7 @@ from trueloop.doctor.static.interpreter.generators import (
 )
 from trueloop.doctor.static.interpreter.interpreter import ControlFlow, Interpreter, LeaveGenerator
 from trueloop.doctor.static.interpreter.list_lengths import done_each_turn, note_end
+from trueloop.doctor.static.interpreter.survey import Comprehension
 from trueloop.doctor.static.interpreter.syntax import (
     may_leave,
     names_bound,
@@ -285,19 +286,20 @@ def elements(
 
 
 def go_through(
-    m: Interpreter,
-    value: Value,
-    node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp,
-    turn: Callable[[Any], None],
+    m: Interpreter, value: Value, node: Comprehension, turn: Callable[[Any], None]
 ) -> bool:
-    """A comprehension's turns, which are a loop over batches where a loader is gone through; and
-    whether these are all."""
+    """A comprehension's turns, which are a loop over batches where a loader is gone through, or
+    each element is trained on; and whether these are all."""
     how = None if isinstance(value, Generator) else plan(m, value, node)
-    if how is None or how.loader is None:
+    survey = m.modules[-1].survey
+    trains = id(node) in survey.contents and survey.loop_kind(node) == "batches"
+    if how is None or (how.loader is None and not trains):
         values, is_whole = elements(m, value, node)
-        for each in values:
-            turn(each)
-        return is_whole
+        if not trains:
+            for each in values:
+                turn(each)
+            return is_whole
+        how = LoopPlan(len(values), lambda loop, index: values[index], is_whole)
     loop = Loop(
         place=m.place(node),
         loader=how.loader,

@@ -20,6 +20,7 @@ LONGEST_DEFAULT = 1_000
 NONE = ast.Constant(None)
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 LoopNode = ast.For | ast.AsyncFor | ast.While
+Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 BACKWARD = frozenset({"backward", "manual_backward"})
 _LOGS = frozenset({"add_scalar", "add_scalars", "add_histogram", "Histogram", "log_metric"})
 _WRAPPERS = frozenset({"enumerate", "tqdm", "zip", "iter", "trange", "track", "progress_bar"})
@@ -43,6 +44,10 @@ _LOOKED_AT = frozenset(
         ast.ClassDef,
         ast.Compare,
         ast.Subscript,
+        ast.ListComp,
+        ast.SetComp,
+        ast.GeneratorExp,
+        ast.DictComp,
     }
 )
 """Nodes of which more is noted than what is below them."""
@@ -90,6 +95,8 @@ class FileSummary:
         """Name -> whether its uses may be those of a model, an optimizer, ...; see `inference`."""
         self.options: dict[str, Any] = {}
         """Option of the command line -> its default, where that is written out."""
+        self.either: dict[str, list[str]] = {}
+        """Option -> the texts of which a condition makes its default."""
         self.given: set[str] = set()
         """Options of the command line that take a value and have no default: paths, mostly."""
         self.logged: set[int] = set()
@@ -147,6 +154,9 @@ class FileSummary:
                 waiting.extend((child, (*inside, contents), depth + 1) for child in node.body)
                 waiting.extend((child, inside, depth) for child in node.orelse)
                 continue
+            if isinstance(node, Comprehension):
+                self._look_at_comprehension(waiting, node, inside, depth)
+                continue
             if isinstance(node, ast.ClassDef):
                 self._methods.update(map(id, node.body))
             elif isinstance(node, ast.Call):
@@ -170,6 +180,22 @@ class FileSummary:
             elif isinstance(node, ast.Subscript):
                 self.uses[last_name(node.value)].add("[]")
             self._look_below(waiting, node, inside, depth)
+
+    def _look_at_comprehension(
+        self,
+        waiting: list[tuple[ast.AST, tuple[CodeContents, ...], int]],
+        node: Comprehension,
+        inside: tuple[CodeContents, ...],
+        depth: int,
+    ) -> None:
+        """What it gives for each element is the body of a loop."""
+        contents = self.contents[id(node)] = CodeContents()
+        first, *rest = node.generators
+        waiting.append((first.iter, inside, depth))
+        made = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+        tests = [each for generator in node.generators for each in generator.ifs]
+        within = [*made, *tests, *(generator.iter for generator in rest)]
+        waiting.extend((child, (*inside, contents), depth) for child in within)
 
     def _look_below(
         self,
@@ -263,6 +289,11 @@ class FileSummary:
             self.given.add(name)
         if "default" not in named:
             return
+        if isinstance(named["default"], ast.IfExp):
+            both = named["default"].body, named["default"].orelse
+            texts = [each.value for each in both if isinstance(each, ast.Constant)]
+            self.either[name] = [each for each in texts if isinstance(each, str)]
+            return
         try:
             default = ast.literal_eval(named["default"])
         except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
@@ -329,7 +360,7 @@ class FileSummary:
         nested = nested or any(any(found[name]) for name in contents.calls_inside & found.keys())
         return direct, nested
 
-    def loop_kind(self, node: LoopNode) -> str:
+    def loop_kind(self, node: LoopNode | Comprehension) -> str:
         """The kind of a loop by its contents: `epochs`, `batches` or `other`."""
         found = self._kinds.get(id(node))
         if found is None:

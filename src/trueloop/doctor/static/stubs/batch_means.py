@@ -5,11 +5,19 @@ from __future__ import annotations
 import ast
 
 from trueloop.doctor.model.events import Used
-from trueloop.doctor.model.things import Loader, Tensor
+from trueloop.doctor.model.things import Dataset, Loader, Tensor
 from trueloop.doctor.model.value_events import MeansOverSamples
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls
-from trueloop.doctor.static.interpreter.values import Constant, Sequence, Unknown, Value
+from trueloop.doctor.static.interpreter.values import (
+    Constant,
+    Function,
+    Method,
+    Sequence,
+    Unknown,
+    Value,
+)
+from trueloop.doctor.static.stubs.random_draws import aside
 
 _DEPTH = 12
 
@@ -58,7 +66,13 @@ def _is_size(m: Interpreter, value: Unknown | Constant, loader: Loader) -> bool:
     if isinstance(value, Constant):
         size = loader.dataset.size if loader.dataset is not None else None
         return isinstance(size, int) and value.value == size and size != loader.length
-    return value.key == f"len({m.key(dataset)})" or _adds_lengths(m, value, loader)
+    if value.key == f"len({m.key(dataset)})" or _adds_lengths(m, value, loader):
+        return True
+    own = dataset.cls.lookup("__len__") if isinstance(dataset, Dataset) and dataset.cls else None
+    if not isinstance(own, Function):
+        return False
+    with aside(m):
+        return value.key == m.key(m.call_value(Method(dataset, own), [], node=own.node))
 
 
 def _adds_lengths(m: Interpreter, value: Value, loader: Loader, depth: int = _DEPTH) -> bool:

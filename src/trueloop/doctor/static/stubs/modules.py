@@ -16,7 +16,7 @@ from trueloop.doctor.model.events import (
     Used,
     ZeroGrad,
 )
-from trueloop.doctor.model.things import Activation, Criterion, Model, Tensor
+from trueloop.doctor.model.things import Activation, Criterion, Model, Size, Tensor
 from trueloop.doctor.static.interpreter.calls import enter, is_loss_module, start
 from trueloop.doctor.static.interpreter.fetches import inputs_fetched_at
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
@@ -35,6 +35,7 @@ from trueloop.doctor.static.interpreter.values import (
     Value,
     constant,
 )
+from trueloop.doctor.static.stubs.containers import fill, is_sequential
 from trueloop.doctor.static.stubs.options import dropout_rate, positional_eps
 from trueloop.doctor.static.stubs.tensors import derive, tensors_in
 from trueloop.doctor.static.stubs.thawing import thaws_later
@@ -59,9 +60,11 @@ def _layer(call: LibraryCall) -> Value:
     model.arguments = {name: constant(value) for name, value in call.kwargs.items()}
     model.guards = frozenset(call.machine.guards)
     if short in ("Sequential", "ModuleList", "ModuleDict"):
-        _fill(call, model, short)
+        fill(call, model, short)
     elif short.startswith(("Dropout", "AlphaDropout")):
         model.arguments["p"] = dropout_rate(call.machine, call.arg(0, "p", Constant(0.5)))
+    elif short == "Linear" and len(call.args) > 1:
+        model.arguments["out_features"] = constant(call.args[1])
     elif short in ("Softmax", "LogSoftmax") and call.args:
         model.arguments["dim"] = constant(call.args[0])
     elif short.startswith("Transformer") and call.kwargs.get("dropout") is not None:
@@ -74,48 +77,6 @@ def _layer(call: LibraryCall) -> Value:
     dropped = layers_only_called(call.machine.modules[-1].tree)
     call.emit(Made, thing=model, dropped=id(call.node) in dropped)
     return model
-
-
-def _fill(call: LibraryCall, model: Model, short: str) -> None:
-    parts: list[tuple[str, Any]] = [(str(i), arg) for i, arg in enumerate(call.args)]
-    first = call.arg(0)
-    if len(call.args) == 1 and isinstance(first, DictValue):
-        parts = [(str(key), value) for key, value in first.entries.items()]
-        model.complete = not first.open
-    elif len(call.args) == 1 and isinstance(first, Sequence):
-        parts = [(str(i), value) for i, value in enumerate(first.values)]
-        model.complete = not first.open
-    elif len(call.args) == 1 and isinstance(first, Model) and short == "ModuleList":
-        parts = list(first.children.items())
-    model.complete &= not call.open
-    for name, value in parts:
-        add_child(model, name, value)
-
-
-def add_child(model: Model, name: str, value: Value | None) -> None:
-    if isinstance(value, Model):
-        model.children[name] = value
-        value.parents.append(model)
-    elif not (isinstance(value, Constant) and value.value is None):
-        model.complete = False
-
-
-@methods(Model, "append", "add_module", "register_module", "insert", "extend", "update")
-def _append(call: LibraryCall) -> Value:
-    model: Model = call.receiver
-    if call.name in ("append", "insert"):
-        add_child(model, str(len(model.children)), call.args[-1] if call.args else NONE)
-    elif call.name in ("extend", "update"):
-        value = call.arg(0)
-        parts = value.values if isinstance(value, Sequence) else []
-        if isinstance(value, DictValue):
-            parts = list(value.entries.values())
-        for each in parts:
-            add_child(model, str(len(model.children)), each)
-        model.complete &= isinstance(value, (Sequence, DictValue)) and not value.open
-    else:
-        add_child(model, str(call.const(0) or f"<{len(model.children)}>"), call.arg(1))
-    return model if call.name == "append" else NONE
 
 
 _ZOOS = ("torchvision.models.*", "timm.*", "segmentation_models_pytorch.*",
@@ -176,6 +137,8 @@ def _forward(call: LibraryCall) -> Value:
     m, function = call.machine, getattr(call.node, "func", None)
     spelled = isinstance(function, ast.Attribute) and function.attr == "forward"
     inside = any(_may_be_module(receiver) for receiver in m.receivers)
+    if spelled and inside and call.receiver not in m.receivers:
+        call.emit(Used, what="torch.nn.Module.forward", subject=call.receiver)
     return run_forward(call, direct=spelled and not inside)
 
 
@@ -272,7 +235,7 @@ def _through(call: LibraryCall, model: Model) -> Value:
             m, call.node, "__call__", call.args, call.kwargs, model.wraps, call.open
         )
         return run_forward(inner, direct=False)
-    if short == "Sequential" and model.complete and call.args:
+    if is_sequential(model) and model.complete and call.args:
         value = call.args[0]
         for child in model.children.values():
             inner = LibraryCall(m, call.node, "__call__", [value], {}, child)
@@ -292,6 +255,7 @@ def _layer_output(call: LibraryCall, model: Model, short: str, parents: list[Ten
     made = derive(m, call.node, *parents, same=passes and bool(parents))
     made.is_loss, made.role, made.scaled_by = False, "", None
     made.gradient, made.constant_terms = None, frozenset()
+    made.shape = _shape_of_output(model, parents[0].shape) if len(parents) == 1 else None
     if not model.kind.startswith("torch.nn."):
         head = _head_of(model)
         if head is not None:
@@ -304,6 +268,20 @@ def _layer_output(call: LibraryCall, model: Model, short: str, parents: list[Ten
     elif not passes or (before and not before.endswith(("linear", "softmax", "sigmoid"))):
         made.activation = None
     return made
+
+
+_KEEPS_SHAPE = re.compile(
+    r"torch\.nn\.(\w*ReLU6?|[SGC]?ELU|SiLU|Mish|Tanh|\w*Sigmoid|\w*Softmax|\w*Dropout\dd|Dropout"
+    r"|\w+Norm\dd|LayerNorm|Identity|Softplus|Hardtanh|Hardswish)$"
+)
+
+
+def _shape_of_output(layer: Model, shape: tuple[Size, ...] | None) -> tuple[Size, ...] | None:
+    """Of a linear layer, or of one that works on each element."""
+    if layer.kind == "torch.nn.Linear" and shape:
+        size = layer.arguments.get("out_features")
+        return (*shape[:-1], size if type(size) is int else None)
+    return shape if _KEEPS_SHAPE.match(layer.kind) else None
 
 
 _ACTIVATIONS = {
@@ -491,7 +469,7 @@ def _initialise(call: LibraryCall) -> Value:
 @methods(Model, "share_memory", "tie_weights", "gradient_checkpointing_enable",
          "set_extra_state", "float_", "register_buffer", "register_full_backward_hook",
          "resize_token_embeddings",
-         "config", "__init__", "extra_repr", "get_submodule", "get_parameter",
+         "config", "extra_repr", "get_submodule", "get_parameter",
          "print_trainable_parameters")  # fmt: skip
 def _chained(call: LibraryCall) -> Value:
     if call.name == "register_buffer" and call.const(0):

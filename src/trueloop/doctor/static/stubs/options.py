@@ -31,6 +31,15 @@ def options_of(m: Interpreter) -> dict[str, Any]:
     return found
 
 
+def default_texts(m: Interpreter, value: Value) -> list[str]:
+    """The texts that an option may be by default: `"cuda" if cuda.is_available() else "cpu"`."""
+    if not isinstance(value, Unknown) or "." not in value.key:
+        return []
+    name = value.key.rpartition(".")[2]
+    modules = [*m.modules, *(scope.module for scope in m.namespaces.values())]
+    return next((each.survey.either[name] for each in modules if name in each.survey.either), [])
+
+
 def dropout_rate(m: Interpreter, value: Value) -> float | None:
     """The rate of a dropout; 0 of an option that is 0 unless somebody gives it. None if unknown."""
     if isinstance(value, Constant):

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import FunctionalDropout, HookSet, Made, Replaced, Used
+from trueloop.doctor.model.events import (
+    FlagsSet,
+    FunctionalDropout,
+    HookSet,
+    Made,
+    Replaced,
+    StateDictLoaded,
+    Used,
+)
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Model, Tensor
 from trueloop.doctor.model.vocabulary import tests_mode
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
-from trueloop.doctor.static.interpreter.values import NONE, Constant, DictValue, Sequence, Value
+from trueloop.doctor.static.interpreter.values import (
+    NONE,
+    Constant,
+    DictValue,
+    Sequence,
+    Value,
+    constant,
+)
 from trueloop.doctor.static.stubs.checkpoints import duplicate
 from trueloop.doctor.static.stubs.modules import run_forward
 from trueloop.doctor.static.stubs.options import dropout_rate
@@ -24,6 +39,21 @@ def _parameter(call: LibraryCall) -> Value:
     if isinstance(data, Tensor):
         made.shape, made.dtype, made.values = data.shape, data.dtype, data.values
     return made
+
+
+@calls("torch.nn.Embedding.from_pretrained", "torch.nn.EmbeddingBag.from_pretrained")
+def _embedding_of_vectors(call: LibraryCall) -> Value:
+    """An embedding with given vectors, frozen unless `freeze=False`."""
+    kind = call.name.removesuffix(".from_pretrained")
+    model = Model(kind=kind, made=call.place, known=True)
+    model.arguments = {name: constant(value) for name, value in call.kwargs.items()}
+    call.emit(Made, thing=model)
+    call.emit(StateDictLoaded, thing=model, state=call.arg(0, "embeddings"))
+    freeze = call.const(1, "freeze", True)
+    if freeze is not False:
+        needs = False if freeze is True else None
+        call.emit(FlagsSet, model=model, requires_grad=needs, whole=True)
+    return model
 
 
 @calls("torch.nn.Buffer", "torch.nn.UninitializedBuffer")

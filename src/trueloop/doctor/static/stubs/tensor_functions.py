@@ -8,6 +8,7 @@ from trueloop.doctor.model.events import Backward, GradTaken, Used
 from trueloop.doctor.model.known_values import loop_of
 from trueloop.doctor.model.things import Activation, ParameterCopy, Tensor
 from trueloop.doctor.model.value_events import ColumnsPicked
+from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.survey import last_name
 from trueloop.doctor.static.interpreter.syntax import written
@@ -22,6 +23,7 @@ from trueloop.doctor.static.interpreter.values import (
 from trueloop.doctor.static.stubs import constant_gradients, tensor_shapes as shapes
 from trueloop.doctor.static.stubs.batch_means import notice_mean
 from trueloop.doctor.static.stubs.manual_updates import cleared, notice, owner_of
+from trueloop.doctor.static.stubs.options import default_texts
 from trueloop.doctor.static.stubs.statistics import notice as notice_statistic
 from trueloop.doctor.static.stubs.tensors import add_up, as_tensor, derive, flagged, tensors_in
 
@@ -174,14 +176,16 @@ def _makes_another(call: LibraryCall) -> bool:
     if call.name in ("contiguous", "pin_memory", "float", "type_as", "to", "type"):
         given = [*call.args, *call.kwargs.values()]
         says = call.name in ("to", "type")
-        return says and any(name not in _AS_IT_IS for each in given for name in _says(each))
+        names = [name for each in given for name in _says(call.machine, each)]
+        return says and any(name not in _AS_IT_IS for name in names)
     return True
 
 
-def _says(value: Value) -> list[str]:
+def _says(m: Interpreter, value: Value) -> list[str]:
     """A device or a type by its name; nothing where it is unknown: it may be the CPU."""
     if isinstance(value, Unknown):
-        return [name for part in value.of for name in _says(part)]
+        names = default_texts(m, value)
+        return [*names, *(name for part in value.of for name in _says(m, part))]
     name = constant(value, getattr(value, "name", None))
     return [str(name)] if isinstance(name, (str, int)) else []
 

@@ -338,8 +338,9 @@ def set_attribute(m: Interpreter, tensor: Tensor, name: str, value: object, node
 
 
 def flagged(m: Interpreter, tensor: Tensor, needs: Value, node: ast.AST) -> None:
-    """`requires_grad` of a parameter was switched: one by one, those of a whole module are."""
-    if tensor.role == "parameter" and not tensor.entry:
+    """`requires_grad` of a parameter was switched: one by one, those of a whole module are. A
+    single one may be the part that learns."""
+    if tensor.role == "parameter" and (not tensor.entry or needs is not False):
         later = thaws_later(m.modules[-1].tree)
         for model in tensor.models:
             m.emit(FlagsSet, node, model=model, requires_grad=needs, thawed_later=later)
