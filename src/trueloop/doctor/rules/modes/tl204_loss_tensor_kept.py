@@ -228,8 +228,8 @@ class LossTensorKept(ValidationRule):
     def _report_observed(self, kept: TensorRetained) -> None:
         self.report(
             kept.place,
-            f"`{kept.holder}` collects outputs with their autograd graphs in a training loop, and no"
-            " `backward()` goes through them: the activations of every one of these calls stay in"
+            f"`{kept.holder}` collects outputs with their autograd graphs in a training loop, and"
+            " no `backward()` goes through them: the activations of all these calls stay in"
             " memory.",
             fix="Call the model under `torch.no_grad()` here, or store `.detach()` of its output.",
             remedies=_remedy(kept),

@@ -112,7 +112,7 @@ class MissingZeroGrad(StepRule):
             loop = [each for each in self.timeline.events if inside(each, micro(step))]
             if any(_steps_always(each, optimizer) for each in loop):
                 continue  # a regularizer in some iterations, not the end of a window
-            if any(relieves(each, optimizer) for each in (*loop, *self.window(optimizer))):
+            if any(_may_have(each, step) for each in (*loop, *self.window(optimizer))):
                 self.refute(step.place)
             elif any(
                 each.place == event.place and each.serial < step.serial for each in backwards(loop)

@@ -55,8 +55,6 @@ take.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from trueloop.doctor.model.events import (
     Backward,
     Ended,
@@ -142,7 +140,7 @@ class BackwardNeverStepped(StepRule):
 
     def _report_beside(self, lost: Backward, optimizer: Optimizer) -> None:
         """A second optimizer steps on the same backward, in every iteration: at that backward the
-        finding is refuted, so it is reported where the first one is cleared."""
+        finding is refuted, so it is reported where the first one is made."""
         others = [
             each
             for each in self.timeline.events
@@ -152,24 +150,23 @@ class BackwardNeverStepped(StepRule):
             and disjoint(each.optimizer, optimizer)
             and feeds(lost, each.optimizer)
         ]
-        clear = next(self._clears_of(optimizer), None)
-        if others and clear is not None and not clear.guards and is_plain(optimizer):
+        is_cleared = any(
+            isinstance(each, ZeroGrad)
+            and each.target is optimizer
+            and not each.guards
+            and inside(each, micro(lost))
+            for each in self.timeline.events
+        )
+        if others and is_cleared and optimizer.known and is_plain(optimizer):
             name, other = named(optimizer), others[-1]
             self.report(
-                clear.place,
-                f"The gradients of {name} are computed and cleared in every iteration, but only"
-                f" {named(other.optimizer, other.spelled)} steps: the parameters of {name} keep"
-                " their initial values.",
-                related=[(lost.place, "computes them"), (other.place, "steps")],
+                optimizer.made,
+                f"{name[:1].upper()}{name[1:]} never steps: its gradients are computed and cleared"
+                f" in every iteration, but only {named(other.optimizer, other.spelled)} steps. Its"
+                " parameters keep their initial values.",
+                related=[(lost.place, "computes the gradients"), (other.place, "steps")],
                 fix=f"Call `{optimizer.name or 'optimizer'}.step()` after `backward()`.",
             )
-
-    def _clears_of(self, optimizer: Optimizer) -> Iterator[ZeroGrad]:
-        return (
-            event
-            for event in self.timeline.events
-            if isinstance(event, ZeroGrad) and event.target is optimizer and micro(event)
-        )
 
     def _known_optimizers(self) -> list[Optimizer]:
         return [
@@ -187,9 +184,9 @@ class BackwardNeverStepped(StepRule):
 
     def _check(self, *, whole_program: bool) -> None:
         stepped = self._stepped(whole_program=whole_program)
-        for other in {e.optimizer for e in self.timeline.events if isinstance(e, OptimizerStep)}:
-            for clear in self._clears_of(other):
-                self.refute(clear.place)
+        for event in self.timeline.events:
+            if isinstance(event, OptimizerStep):
+                self.refute(event.optimizer.made)
         for optimizer in self._known_optimizers():
             if any(self._may_step_for(other, optimizer) for other in stepped):
                 continue

@@ -269,7 +269,8 @@ class StepWithoutBackward(StepRule):
             count = len(again) if step.closure else len({micro(each) for each in again})
             if micro(step) is None or count < _TURNS:
                 continue
-            if self._is_cleared(step) and self._is_called(step):
+            always = frozenset.intersection(*(each.guards for each in again))
+            if self._is_cleared(step) and self._is_called(step, always):
                 return step
         return None
 
@@ -282,12 +283,13 @@ class StepWithoutBackward(StepRule):
             for each in self.timeline.events
         )
 
-    def _is_called(self, step: OptimizerStep) -> bool:
-        """The optimizer's model goes forward in the turn of the step, or in its closure."""
+    def _is_called(self, step: OptimizerStep, always: frozenset[str]) -> bool:
+        """The optimizer's model goes forward in the turn of the step, or in its closure. `always`:
+        the conditions of the step that do not change from turn to turn."""
         return any(
             each.result_used
             and each.serial < step.serial
-            and each.guards >= step.guards
+            and each.guards >= always
             and micro(step) in each.turns
             and (
                 has_parameters_of(step.optimizer, each.model)

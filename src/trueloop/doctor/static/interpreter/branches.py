@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from trueloop.doctor.model.nodes import walk
-from trueloop.doctor.static.interpreter.survey import BACKWARD, last_name
+from trueloop.doctor.static.interpreter.survey import BACKWARD, FileSummary, last_name
 from trueloop.doctor.static.interpreter.syntax import once
 from trueloop.doctor.static.interpreter.values import Function, Instance, Method, Module, Scope
 
@@ -58,6 +59,29 @@ def backwards_left_out(
     if any(guard.removeprefix("not ") in varying for guard in guards):
         return frozenset()
     return left.backwards.union(*(_backwards_of(scope, name) for name in left.names))
+
+
+def returns_without_option(node: ast.If, surveys: Iterable[FileSummary]) -> bool:
+    """A branch returns a value where an option is left off that is off by default: `if not
+    args.backend: return LOCAL`. That is the way of a run without options, and no end of it."""
+    last, test = node.body[-1], node.test
+    if not isinstance(last, ast.Return) or getattr(last.value, "value", last.value) is None:
+        return False
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        option = test.operand
+    elif isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is):
+        option = test.left if getattr(test.comparators[0], "value", test) is None else test
+    else:
+        return False
+    if not isinstance(option, ast.Attribute):
+        return False
+    return any(not each.options.get(option.attr, True) for each in surveys)
+
+
+def branch_that_updates(node: ast.If) -> bool | None:
+    """The outcome of a test that leads to an update; None where neither does, or both."""
+    taken, left = _training_calls(node)
+    return taken.updates if taken.updates != left.updates else None
 
 
 def option_alone(node: ast.If, outcome: bool, guards: list[str]) -> frozenset[int]:

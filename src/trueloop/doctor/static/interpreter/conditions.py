@@ -26,6 +26,7 @@ from trueloop.doctor.static.interpreter.values import (
     Unknown,
     Value,
     constant,
+    varies,
 )
 
 _COMPARE = {
@@ -45,17 +46,22 @@ _SIGN = {
 
 
 def outcome_of(
-    m: Interpreter, node: ast.expr, scope: Scope, preferred: bool | None = None
+    m: Interpreter,
+    node: ast.expr,
+    scope: Scope,
+    preferred: bool | None = None,
+    updates: bool | None = None,
 ) -> tuple[bool, list[str]]:
     """The value of a test in this run, and the open conditions that made it so.
 
-    `preferred`: which outcome to prefer where the source leaves it open.
+    `preferred`: which outcome to prefer where the source leaves it open; `updates`: which one leads
+    to an update, and therefore comes at times where it changes from turn to turn.
     """
     if isinstance(node, ast.BoolOp):
         wanted = isinstance(node.op, ast.Or)
         guards: list[str] = []
         for part in node.values:
-            outcome, more = outcome_of(m, part, scope, preferred)
+            outcome, more = outcome_of(m, part, scope, preferred, updates)
             guards += more
             if outcome is wanted:
                 return wanted, guards
@@ -66,7 +72,8 @@ def outcome_of(
         preferred = None if preferred is None else not preferred
         if preferred is None and _asks_for_type(node.operand) and m.policy.optional:
             preferred = False  # `if not isinstance(...)`: the branch is the option.
-        outcome, guards = outcome_of(m, node.operand, scope, preferred)
+        updates = None if updates is None else not updates
+        outcome, guards = outcome_of(m, node.operand, scope, preferred, updates)
         return not outcome, guards
     if preferred is None and isinstance(node, ast.Attribute):
         files = (scope.module.survey, m.modules[0].survey)
@@ -79,6 +86,8 @@ def outcome_of(
     value = m.evaluate(node, scope)
     if isinstance(value, Constant) and value.modulo is not None:
         m.tested.append(value.modulo)
+    if preferred is None and updates is not None and not m.policy.optional and varies(value):
+        preferred = updates
     outcome, guard = m.decide(value, preferred)
     return outcome, [guard] if guard else []
 

@@ -13,7 +13,13 @@ from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.model.things import NOWHERE, Checkpoint, Tensor, Thing
 from trueloop.doctor.static.interpreter import conditions, imports
 from trueloop.doctor.static.interpreter.attributes import set_item, unpack, write
-from trueloop.doctor.static.interpreter.branches import OpenBranch, backwards_left_out, option_alone
+from trueloop.doctor.static.interpreter.branches import (
+    OpenBranch,
+    backwards_left_out,
+    branch_that_updates,
+    option_alone,
+    returns_without_option,
+)
 from trueloop.doctor.static.interpreter.decorators import decorate
 from trueloop.doctor.static.interpreter.expressions import arithmetic, evaluate
 from trueloop.doctor.static.interpreter.inference import guess, is_no_tensor
@@ -381,13 +387,15 @@ def _nonlocal(m: Interpreter, node: ast.Nonlocal, scope: Scope) -> ControlFlow |
 def _if(m: Interpreter, node: ast.If, scope: Scope) -> ControlFlow | None:
     preferred: bool | None = None
     if m.project.leaves(node.body):
-        preferred = False
+        files = (scope.module.survey, m.modules[0].survey)
+        preferred = not m.policy.optional and returns_without_option(node, files)
     elif m.project.leaves(node.orelse):
         preferred = True
     elif m.turns and scope.module.survey.ends_loop(node.body):
         preferred = False
     tested = len(m.tested)
-    outcome, guards = conditions.outcome_of(m, node.test, scope, preferred)
+    updates = branch_that_updates(node) if m.turns else None
+    outcome, guards = conditions.outcome_of(m, node.test, scope, preferred, updates)
     windows = m.tested[tested:]
     del m.tested[tested:]
     if guards:

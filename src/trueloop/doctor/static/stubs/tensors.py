@@ -337,7 +337,7 @@ def set_attribute(m: Interpreter, tensor: Tensor, name: str, value: object, node
         tensor.attributes[name] = value
 
 
-def flagged(m: Interpreter, tensor: Tensor, needs: Value, node: ast.AST) -> None:
+def flagged(m: Interpreter, tensor: Tensor, needs: bool | None, node: ast.AST) -> None:
     """`requires_grad` of a parameter was switched: one by one, those of a whole module are. A
     single one may be the part that learns."""
     if tensor.role == "parameter" and (not tensor.entry or needs is not False):

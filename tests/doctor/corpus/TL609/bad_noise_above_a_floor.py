@@ -1,0 +1,15 @@
+import torch
+from torch import nn
+
+LOW = 0.01
+torch.manual_seed(0)
+net = nn.Linear(3, 3)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+noise = 1.0
+for step in range(40):
+    x = torch.randn(8, 3)
+    noise = (noise - LOW) * 0.99**step + LOW  # <- TL609
+    optimizer.zero_grad()
+    (net(x + noise * torch.randn_like(x)) - x).pow(2).mean().backward()
+    optimizer.step()
+print(noise)
