@@ -41,7 +41,8 @@ def forward(self, x):
 ## How it is detected
 
 The call is in the `forward` of a module (or in what it calls), certainly without `training`, by
-name or by position. An explicit `training=True` is accepted. Not reported: calls under a condition
+name or by position; or it is `scaled_dot_product_attention` with a `dropout_p`, which that function
+applies in both modes. An explicit `training=True` is accepted. Not reported: calls under a condition
 on the mode (`if self.training:`, an early return), probability 0 (also as the default of an
 option), functions outside of any module, other methods (noise that sampling drops on purpose),
 modules that the program only trains while it evaluates others (the discriminator of a GAN), and a
@@ -118,7 +119,9 @@ class FunctionalDropoutAlwaysOn(Rule):
             event.place,
             f"`{event.function}` ignores the module's train/eval mode: dropout stays on after"
             " `eval()`, so validation and inference drop activations at random.",
-            fix="Pass `training=self.training`, or use `nn.Dropout`.",
+            fix="Pass `dropout_p=self.dropout if self.training else 0.0`."
+            if event.function == "scaled_dot_product_attention"
+            else "Pass `training=self.training`, or use `nn.Dropout`.",
             remedies=_remedy(event.last_argument, event.receiver),
         )
 

@@ -94,6 +94,23 @@ def _dropout(call: LibraryCall) -> Value:
     )
 
 
+@calls("torch.nn.functional.scaled_dot_product_attention")
+def _attention(call: LibraryCall) -> Value:
+    """Its `dropout_p` knows nothing of the mode."""
+    m = call.machine
+    module = next((each for each in reversed(m.receivers) if isinstance(each, Model)), None)
+    call.emit(
+        FunctionalDropout,
+        function="scaled_dot_product_attention",
+        p=dropout_rate(m, call.arg(4, "dropout_p", Constant(0))),
+        training=None if call.open else False,
+        module=module,
+        asks_mode=module is not None and _mode_is_asked(call),
+    )
+    given = [each for arg in call.args[:3] for each in tensors_in(m, arg, call.node)]
+    return derive(m, call.node, *given)
+
+
 def _last_argument(call: LibraryCall) -> Location | None:
     keywords = [each.value for each in getattr(call.node, "keywords", [])]
     given = [*getattr(call.node, "args", []), *keywords]
