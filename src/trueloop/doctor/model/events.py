@@ -115,6 +115,7 @@ class ZeroGrad(Event):
     target: Optimizer | Model | Tensor | None
     """None: some parameters, by hand, that could not be traced."""
     by_hand: bool = False
+    accumulating: bool = False  # of the model of `with accelerator.accumulate(model)` (in source)
 
 
 @dataclass(eq=False, kw_only=True)

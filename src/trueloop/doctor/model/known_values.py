@@ -178,6 +178,9 @@ class OpaqueObject(Value):
     """The dtype in which a `with` block computes, see `Event.autocast`; empty for no change."""
     forks_rng: bool = False
     """A `with` block restores the state of torch's generators."""
+    accumulates: Value | None = None
+    """The model of Accelerate's `accumulate`: in a `with` block of it, prepared optimizers skip
+    steps and clearings."""
 
 
 NONE = Constant(None)

@@ -41,8 +41,8 @@ def forward(self, x):
 ## How it is detected
 
 The call is in the `forward` of a module (or in what it calls), certainly without `training`, by
-name or by position; or it is `scaled_dot_product_attention` with a `dropout_p`, which that function
-applies in both modes. An explicit `training=True` is accepted. Not reported: calls under a condition
+name or by position; or it is `scaled_dot_product_attention` with a `dropout_p`, which it applies in
+both modes. An explicit `training=True` is accepted. Not reported: calls under a condition
 on the mode (`if self.training:`, an early return), probability 0 (also as the default of an
 option), functions outside of any module, other methods (noise that sampling drops on purpose),
 modules that the program only trains while it evaluates others (the discriminator of a GAN), and a

@@ -46,8 +46,8 @@ since the last step the same `backward()` ran in several iterations, and a `zero
 certainly covers its gradients is between two of them. Not reported: networks that are updated every
 N batches with their own `backward()` (the critic of a GAN, delayed policies), optimizers that take
 turns (a different one has stepped on the batch whose gradients are cleared), clearing at the first
-micro-batch of an update, batches skipped under a condition, and Accelerate's `accumulate`, which
-skips the clearing itself.
+micro-batch of an update, batches skipped under a condition, and Accelerate's `accumulate`, in
+which a prepared optimizer skips its clearing (`zero_grad()` of the model itself does not).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ from trueloop.doctor.model.events import (
     ZeroGrad,
 )
 from trueloop.doctor.model.findings import Move
-from trueloop.doctor.model.things import Optimizer
+from trueloop.doctor.model.things import Model, Optimizer, Tensor
 from trueloop.doctor.rules.shared.step_order import (
     StepRule,
     backwards,
@@ -76,6 +76,25 @@ from trueloop.doctor.rules.shared.step_order import (
 
 class ZeroGradInsideAccumulation(StepRule):
     code = "TL508"
+
+    def on_zero_grad(self, event: ZeroGrad) -> None:
+        """Inside of Accelerate's `accumulate` only a prepared optimizer skips its clearing."""
+        if not event.accumulating or event.turn is None:
+            return
+        fed = [
+            each
+            for each in backwards(self.timeline.events)
+            if each.by == "foreign" and same_turn(each, event) and event.guards <= each.guards
+        ]
+        if fed and _may_reach(fed[-1], event.target):
+            self.report(
+                event.place,
+                "`accumulate` makes the optimizer skip its own `zero_grad()`, but not that of the"
+                " model: the gradients are cleared at every micro-batch, and all but the last of"
+                " each update are lost.",
+                related=[(fed[-1].place, "computes gradients that are cleared")],
+                fix="Call `zero_grad()` of the optimizer that `accelerator.prepare` returned.",
+            )
 
     def on_optimizer_step(self, event: OptimizerStep) -> None:
         prepared = event.optimizer.prepared
@@ -152,3 +171,9 @@ class ZeroGradInsideAccumulation(StepRule):
             fix="Call `zero_grad()` only when you step, after the step.",
             remedies=[Move(clear.place, step.place, "after")] if near else [],
         )
+
+
+def _may_reach(backward: Backward, target: Optimizer | Model | Tensor | None) -> bool:
+    """The gradients may be those of a model; where its forward was not read, they are."""
+    models = backward.loss.models if backward.loss is not None else ()
+    return not models or not isinstance(target, Model) or any(map(target.covers, models))

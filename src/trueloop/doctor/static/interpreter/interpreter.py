@@ -125,6 +125,7 @@ class Interpreter(Counting, ABC):
         self.grad: list[bool | None] = [True]
         self.autocast: list[str | None] = [None]
         self.forked = 0
+        self.accumulating: list[Value] = []  # the models of Accelerate's `accumulate` blocks
         self.beginning = False
         """The next function is entered without a caller: its defaults are options, not values."""
         self.inside_models = 0  # of how many modules the machine is in the `forward`

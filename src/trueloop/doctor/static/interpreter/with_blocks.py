@@ -150,6 +150,8 @@ def inside_foreign(m: Interpreter, context: OpaqueObject, inside: Body) -> Contr
     if context.autocast != "":
         m.autocast.append(context.autocast)
     m.forked += context.forks_rng
+    if context.accumulates is not None:
+        m.accumulating.append(context.accumulates)
     try:
         return inside()
     finally:
@@ -158,6 +160,8 @@ def inside_foreign(m: Interpreter, context: OpaqueObject, inside: Body) -> Contr
         if context.autocast != "":
             m.autocast.pop()
         m.forked -= context.forks_rng
+        if context.accumulates is not None:
+            m.accumulating.pop()
 
 
 def inside_generator(

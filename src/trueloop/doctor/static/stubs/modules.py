@@ -425,7 +425,8 @@ def _dict_of_modules(call: LibraryCall) -> Value:
 
 @methods(Model, "zero_grad")
 def _zero_grad(call: LibraryCall) -> Value:
-    call.emit(ZeroGrad, target=call.receiver)
+    accumulating = any(each is call.receiver for each in call.machine.accumulating)
+    call.emit(ZeroGrad, target=call.receiver, accumulating=accumulating)
     return NONE
 
 

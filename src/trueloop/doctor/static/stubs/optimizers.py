@@ -140,7 +140,9 @@ def _zero_grad(call: LibraryCall) -> Value:
 def _zero_grad_of_somebody(call: LibraryCall) -> Value:
     """Whatever it is called on, gradients are cleared."""
     call.expose(call.receiver)
-    call.emit(ZeroGrad, target=None)
+    key = call.machine.key(call.receiver)
+    accumulating = any(call.machine.key(each) == key for each in call.machine.accumulating)
+    call.emit(ZeroGrad, target=None, accumulating=accumulating)
     return NONE
 
 
