@@ -139,3 +139,41 @@ def test_an_optimizer_that_is_told_what_to_update(
     text = FOREIGN.format(made=made, step=step, clear=clear)
     found = check_text(text, "<text>", strict=True).findings
     assert [each.code for each in found] == expected
+
+
+AVERAGED = """
+import argparse, torch
+from plugins import average_of
+from torch import nn
+parser = argparse.ArgumentParser()
+parser.add_argument("--average", action="store_true")
+args = parser.parse_args()
+model = nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+average = average_of(args)
+for epoch in range(10):
+    optimizer.zero_grad()
+    for i, (x, y) in enumerate(torch.load("a.pt")):
+        (nn.functional.cross_entropy(model(x), y) / 4).backward()
+        if (i + 1) % 4 == 0:
+            optimizer.step()
+            {clear}
+            {update}
+"""
+
+
+@pytest.mark.parametrize(
+    ("clear", "update", "expected"),
+    [
+        ("pass", "if average is not None: average.update(model)", ["TL102"]),
+        ("pass", "if average: average.update_parameters(model)", ["TL102"]),
+        ("pass", "average.update(model)", []),  # it may clear: nobody knows
+        ("pass", "if average is not None: average.update(model, optimizer)", []),
+        ("optimizer.zero_grad()", "if average is not None: average.update(model)", []),
+    ],
+)
+def test_a_window_that_is_not_cleared_beside_code_that_gets_the_model(
+    clear: str, update: str, expected: list[str]
+) -> None:
+    text = AVERAGED.format(clear=clear, update=update)
+    assert [each.code for each in check_text(text, "<text>", strict=True).findings] == expected

@@ -44,3 +44,12 @@ class ScaledByHand(Event):
 
     data: Value
     result: Value
+
+
+@dataclass(eq=False, kw_only=True)
+class SummedByGroup(Event):
+    """A column was added up for each group of samples: `np.bincount(shop, weights=sales)` (in
+    source)."""
+
+    column: Value
+    result: Value

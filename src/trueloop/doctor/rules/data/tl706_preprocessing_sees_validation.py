@@ -53,7 +53,13 @@ from typing import NamedTuple
 from trueloop.doctor.model.events import Ended
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.known_values import OpaqueObject, Sequence, Unknown, Value
-from trueloop.doctor.model.table_events import Preprocessed, SamplesSplit, ScaledByHand, Sliced
+from trueloop.doctor.model.table_events import (
+    Preprocessed,
+    SamplesSplit,
+    ScaledByHand,
+    Sliced,
+    SummedByGroup,
+)
 from trueloop.doctor.model.things import Tensor, Thing
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.splits import DataSplit, SplitRecord, bounds_of
@@ -90,6 +96,7 @@ class PreprocessingSeesValidation(Rule):
         self._cuts: dict[int, list[tuple[str, str]]] = {}
         self.splits = SplitRecord()
         self.scaled: list[ScaledByHand] = []
+        self._grouped: list[SummedByGroup] = []
 
     def on_samples_split(self, event: SamplesSplit) -> None:
         self.splits.on_samples_split(event)
@@ -132,9 +139,13 @@ class PreprocessingSeesValidation(Rule):
         if not _is_part(event.data):
             self.scaled.append(event)
 
+    def on_summed_by_group(self, event: SummedByGroup) -> None:
+        self._grouped.append(event)
+
     def on_ended(self, event: Ended) -> None:
         for split in self.splits.found:
             self._chosen_before(split)
+            self._encoded_before(split)
             found = self.splits.origins(split.data, indices=False)
             origins = {id(each) for each in found}
             for scaled in self.scaled:
@@ -168,6 +179,23 @@ class PreprocessingSeesValidation(Rule):
                         " the same ones from the other parts.",
                         related=[(split.place, "the split")],
                     )
+
+    def _encoded_before(self, split: DataSplit) -> None:
+        """Columns made of the means of the targets of all samples, which are split alike."""
+        origins = {id(each) for each in self.splits.origins(split.data, indices=False)}
+        alike = [each.data for each in self.splits.found if each.key == split.key]
+        for grouped in self._grouped:
+            known = [each for each in alike if each is not split.data]
+            targets = any(self.splits.derives(grouped.column, each) for each in known)
+            if targets and id(grouped.result) in origins:
+                self.report(
+                    grouped.place,
+                    "The targets of all samples are averaged by group before the split, and become"
+                    " inputs: those of the validation and test samples are in it, so their scores"
+                    " are far too high.",
+                    fix="Split first, and take the means of the training part only.",
+                    related=[(split.place, "the split")],
+                )
 
     def _is_split(self, data: Value | None, place: Location) -> None:
         for fit in self._fits:
