@@ -188,7 +188,7 @@ class FileSummary:
         inside: tuple[CodeContents, ...],
         depth: int,
     ) -> None:
-        """What it gives for each element is the body of a loop."""
+        """The expression for each element is the body of a loop."""
         contents = self.contents[id(node)] = CodeContents()
         first, *rest = node.generators
         waiting.append((first.iter, inside, depth))

@@ -10,6 +10,7 @@ from trueloop.doctor.model.known_values import contents
 from trueloop.doctor.model.things import Model, Thing
 from trueloop.doctor.static.interpreter.conditions import outcome_of
 from trueloop.doctor.static.interpreter.interpreter import ControlFlow, Interpreter
+from trueloop.doctor.static.interpreter.survey import last_name
 from trueloop.doctor.static.interpreter.values import (
     NONE,
     Constant,
@@ -46,7 +47,22 @@ def entered(
         if item.optional_vars is not None:
             m.assign(item.optional_vars, value, scope)
 
+    model = _accumulated(m, item.context_expr)
+    if model is not None and isinstance(context, Unknown):
+        context = OpaqueObject("contextlib.nullcontext", accumulates=m.evaluate(model, scope))
     return within(m, context, inside, bind, item.context_expr)
+
+
+def _accumulated(m: Interpreter, node: ast.expr) -> ast.expr | None:
+    """The model in `with self.accelerator.accumulate(model)`, of an accelerator that the caller
+    made: it also runs the backward."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        return None
+    model = node.args[0] if len(node.args) == 1 and not node.keywords else None
+    if node.func.attr != "accumulate" or not isinstance(model, (ast.Name, ast.Attribute)):
+        return None
+    runs_backward = "backward" in m.modules[-1].survey.uses.get(last_name(node.func.value), ())
+    return model if runs_backward else None
 
 
 def _is_exit_stack(context: Value) -> bool:

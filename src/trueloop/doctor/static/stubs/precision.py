@@ -17,7 +17,6 @@ from trueloop.doctor.model.events import (
 )
 from trueloop.doctor.model.things import Model, Optimizer, Scaler, Tensor
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
-from trueloop.doctor.static.interpreter.survey import last_name
 from trueloop.doctor.static.interpreter.syntax import written
 from trueloop.doctor.static.interpreter.values import (
     NONE,
@@ -352,20 +351,6 @@ def _accumulating(call: LibraryCall) -> Value:
     given = call.receiver.arguments
     several = "gradient_accumulation_steps" in given or "gradient_accumulation_plugin" in given
     return OpaqueObject("contextlib.nullcontext", accumulates=call.arg(0) if several else None)
-
-
-@methods(Unknown, "accumulate")
-def _accumulating_of_somebody(call: LibraryCall) -> Value:
-    """`with self.accelerator.accumulate(model)`, of an accelerator that the caller made: it also
-    runs the backward."""
-    model = call.arg(0)
-    function = getattr(call.node, "func", None)
-    owner = last_name(function.value) if isinstance(function, ast.Attribute) else ""
-    runs_backward = "backward" in call.machine.modules[-1].survey.uses.get(owner, ())
-    if isinstance(model, (Model, Unknown)) and len(call.args) == 1 and runs_backward:
-        return OpaqueObject("contextlib.nullcontext", accumulates=model)
-    call.expose(*call.args, *call.kwargs.values())
-    return call.unknown(call.receiver, *call.args, *call.kwargs.values())
 
 
 @methods(
