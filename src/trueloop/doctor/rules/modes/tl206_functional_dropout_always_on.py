@@ -42,11 +42,11 @@ def forward(self, x):
 
 The call is in the `forward` of a module (or in what it calls), certainly without `training`, by
 name or by position; or it is `scaled_dot_product_attention` with a `dropout_p`, which it applies in
-both modes. An explicit `training=True` is accepted. Not reported: calls under a condition
-on the mode (`if self.training:`, an early return), probability 0 (also as the default of an
-option), functions outside of any module, other methods (noise that sampling drops on purpose),
-modules that the program only trains while it evaluates others (the discriminator of a GAN), and a
-"Prenet", whose dropout Tacotron 2 keeps on at inference.
+both modes (a number, or in a program that trains the module). An explicit `training=True` is
+accepted. Not reported: calls under a condition on the mode (`if self.training:`, an early return),
+probability 0 (also as the default of an option), functions outside of any module, other methods
+(noise that sampling drops on purpose), modules that the program only trains while it evaluates
+others (the discriminator of a GAN), and a "Prenet", whose dropout Tacotron 2 keeps on at inference.
 """
 
 from __future__ import annotations
@@ -63,6 +63,8 @@ from trueloop.doctor.model.findings import Location, Remedy, Replace
 from trueloop.doctor.model.things import Model
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.passes import Forwards
+
+_ATTENTION = "scaled_dot_product_attention"
 
 
 class FunctionalDropoutAlwaysOn(Rule):
@@ -97,8 +99,15 @@ class FunctionalDropoutAlwaysOn(Rule):
 
     def on_ended(self, event: Ended) -> None:
         for call in self.calls:
-            if call.module is not None and not self._is_only_trained(call.module):
-                self._report(call)
+            if call.module is None or self._is_only_trained(call.module):
+                continue
+            if call.p is None and call.function == _ATTENTION and not self._trains(call.module):
+                continue  # a rate that is 0 in most configurations, in a file of layers alone
+            self._report(call)
+
+    def _trains(self, module: Model) -> bool:
+        used = (self.forwards.by_serial.get(serial) for serial in self.forwards.used)
+        return any(each is not None and each.model.covers(module) for each in used)
 
     def _is_only_trained(self, module: Model) -> bool:
         """The program calls it to train it and evaluates a different module (a GAN's generator)."""
@@ -120,7 +129,7 @@ class FunctionalDropoutAlwaysOn(Rule):
             f"`{event.function}` ignores the module's train/eval mode: dropout stays on after"
             " `eval()`, so validation and inference drop activations at random.",
             fix="Pass `dropout_p=self.dropout if self.training else 0.0`."
-            if event.function == "scaled_dot_product_attention"
+            if event.function == _ATTENTION
             else "Pass `training=self.training`, or use `nn.Dropout`.",
             remedies=_remedy(event.last_argument, event.receiver),
         )
