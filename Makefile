@@ -11,6 +11,8 @@
 #   make pictures                                docs/pictures
 # One runs the trackers' tests with W&B and MLflow, which `make test` skips:
 #   make test-trackers
+# One builds dist/ and tries what it has built in every Python there is:
+#   make dist
 # And one for each version of torch that is to be tried, in an environment of its own:
 #   make test-torch TORCH=2.6.0 [PATHS="tests/step tests/feed"] [JOBS=1]
 PYTHON ?= python3
@@ -18,7 +20,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test test-all lint types unit bench bench-gpu docs pictures test-trackers test-torch clean
+.PHONY: demo test test-all lint types unit bench bench-gpu docs pictures test-trackers test-torch dist clean
 
 demo: $(READY)
 	$(BIN)/trueloop train spiral --run runs/demo-$$(date +%Y%m%d-%H%M%S)
@@ -108,6 +110,10 @@ $(READY): pyproject.toml constraints.txt
 		-c constraints.txt -e '.[dev]'
 	$(BIN)/python -m compileall -q -j 2 $(VENV)/lib > $(VENV)/compileall.txt || true
 	touch $@
+
+# Both distributions, tried in an empty environment of every Python there is: gigabytes of torch.
+dist: $(READY)
+	$(BIN)/python packaging/build_and_try.py
 
 clean:
 	rm -rf $(VENV) .venv-torch-* build dist docs/_build docs/api docs/rules docs/lab src/*.egg-info

@@ -104,6 +104,8 @@ def _status(words: list[str]) -> int:
         return _fail(error, str(error), MISTAKE)
     except (NonFiniteError, RankError) as error:
         return _fail(error, str(error), FAILED)
+    except ModuleNotFoundError as error:
+        return _fail(error, _missing_library(error), MISTAKE)
     except BrokenPipeError:
         # The reader (head, less) went away: nothing to say, and nobody to say it to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -182,6 +184,18 @@ def _fail(error: BaseException, message: str, status: int) -> int:
         where = ranks.prefix()
     print(f"trueloop: error: {where}{shortened(printable_line(message))}", file=sys.stderr)
     return status
+
+
+def _missing_library(error: ModuleNotFoundError) -> str:
+    """The message where the checker was installed alone; any other error is raised on."""
+    from importlib.util import find_spec
+
+    if find_spec("torch") is not None:
+        raise error
+    return (
+        "torch is not installed, which everything but check and explain needs: "
+        "pip install trueloop (in place of trueloop-check)"
+    )
 
 
 def _of_the_machine(error: Exception) -> str:
