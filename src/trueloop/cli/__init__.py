@@ -187,7 +187,7 @@ def _fail(error: BaseException, message: str, status: int) -> int:
 
 
 def _missing_library(error: ModuleNotFoundError) -> str:
-    """The message where the checker was installed alone; any other error is raised on."""
+    """The message in an environment of `trueloop-check`; any other error is raised on."""
     from importlib.util import find_spec
 
     if find_spec("torch") is not None:
