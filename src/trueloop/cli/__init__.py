@@ -193,7 +193,7 @@ def _missing_library(error: ModuleNotFoundError) -> str:
     if find_spec("torch") is not None:
         raise error
     return (
-        "torch is not installed, which everything but check and explain needs: "
+        "torch is not installed, and without it only check, explain and lsp work: "
         "pip install trueloop (in place of trueloop-check)"
     )
 
