@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -242,33 +243,31 @@ def in_the_place(place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     modules = dict(sys.modules)
     yield
     for name in set(sys.modules) - set(modules):
-        if name in ("resnet", "network"):
+        if name in ("predict", "network"):
             del sys.modules[name]
 
 
 @pytest.mark.usefixtures("in_the_place")
 def test_what_the_page_shows(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    predicting, model, taking, images, table = SNIPPETS
+    predicting, model, alone = SNIPPETS
     names: dict[str, Any] = {}
     exec(predicting, names)
     from_rows = names["from_rows"]["prediction"].to_list()
     assert names["from_file"].height == 15
     exec(model, names)
     assert names["logits"].shape == (2, 3)
-    (place / "app").mkdir()
-    exec(taking, names)
-    photos = trueloop.Run("runs/photos").predict("new")
-    for name in ("cat", "dog"):
-        (place / "app" / f"{name}.png").write_bytes((place / "new" / f"{name}.png").read_bytes())
-    monkeypatch.chdir(place / "app")
+    assert main(["export", "runs/houses", "--out", "app"]) == 0
+    assert main(["export", "runs/photos", "--out", "photo-app"]) == 0
     monkeypatch.syspath_prepend(str(place / "app"))
-    for snippet in (images, table):
-        assert "trueloop" not in snippet
-    alone: dict[str, Any] = {}
-    exec(images, alone)
-    assert alone["names"] == photos["prediction"].to_list()
-    shares = alone["probabilities"].max(1).values.tolist()
-    assert shares == pytest.approx(photos["probability"].to_list(), abs=1e-5)
-    exec(table, alone)
-    assert alone["outputs"].tolist() == pytest.approx(from_rows, rel=1e-5)
-    assert alone["rows"] == names["rows"]
+    assert "trueloop" not in alone
+    names = {}
+    exec(alone.replace("model.predict", "found = model.predict"), names)
+    assert [row["prediction"] for row in names["found"]] == pytest.approx(from_rows, rel=1e-5)
+    monkeypatch.syspath_prepend(str(place / "photo-app"))
+    del sys.modules["predict"], sys.modules["network"]
+    program: Any = importlib.import_module("predict")
+    pictures = [f"new/{name}.png" for name in ("cat", "dog")]
+    ours = trueloop.Run("runs/photos").predict("new").to_dicts()
+    for one, two in zip(ours, program.ImagePredictor().predict(pictures), strict=True):
+        assert one["prediction"] == two["prediction"]
+        assert one["probability"] == pytest.approx(two["probability"], abs=1e-5)

@@ -25,7 +25,7 @@ VERBS = {
     "verify-resume": "check that a resumed run is bitwise the one that never stopped",
     "evaluate": "score a run's best weights, on its own data or different data",
     "predict": "write a run's predictions for new data to a file",
-    "export": "export a run's language model, for transformers to load",
+    "export": "write a run's model for use without trueloop: Python, torch, ONNX",
     "generate": "write text with a trained language model, or score a text",
     "runs": "list the runs in a folder",
     "report": "write a run's report again, or compare several runs",

@@ -22,6 +22,7 @@ from trueloop.tasks.option_docs import documented
 from trueloop.tasks.predict_input import ERROR as ERROR, PredictInput as PredictInput
 from trueloop.tasks.random_split import stratified_split
 from trueloop.tasks.recipe import Recipe
+from trueloop.tasks.standalone import tensors
 
 LossFn = Callable[[nn.Module, Any], LossOutput | Tensor]
 KINDS = ("multiclass", "binary", "multilabel", "regression")
@@ -196,9 +197,18 @@ class Task:
             ConfigError: the task has no such form.
         """
         raise ConfigError(
-            f"task {type(self).__name__} has no published form to export: write its weights with "
-            "trueloop.save_weights(trueloop.Run(RUN).model(), 'model.safetensors')"
+            f"task {type(self).__name__} has no form that transformers loads: write --format "
+            "python, torch or onnx"
         )
+
+    def standalone(self) -> dict[str, Path]:
+        """The sources of a program that predicts without Trueloop: `trueloop export`.
+
+        Returns:
+            By the names that they take in the folder: `predict.py`, and `network.py` with the
+            model's class where the program builds it from `task.json` and `model.safetensors`.
+        """
+        return {"predict.py": Path(tensors.__file__)}
 
     def example_inputs(self, samples: int) -> tuple[Tensor, ...] | None:
         """Inputs of `model()` of the right shapes and dtypes, to estimate its memory and work from.

@@ -47,6 +47,9 @@ class Digits(Task):
             nn.Linear(64 * 2 * 2, 10),
         )
 
+    def example_inputs(self, samples: int) -> tuple[Tensor, ...]:
+        return (torch.empty(samples, 1, 8, 8),)
+
     def pictures(
         self, model: nn.Module, splits: Splits, outputs: Tensor, targets: Tensor, album: Figures
     ) -> None:

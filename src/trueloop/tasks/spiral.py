@@ -73,6 +73,9 @@ class Spiral(Task):
             nn.Linear(2, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, ARMS)
         )
 
+    def example_inputs(self, samples: int) -> tuple[Tensor, ...]:
+        return (torch.empty(samples, 2),)
+
     def after_epoch(self, model: nn.Module, epoch: int, album: Figures) -> None:
         if worth_a_frame(epoch + 1):
             album.frame("boundary", self._film.frame(model, f"epoch {epoch + 1}"), epoch)

@@ -19,6 +19,7 @@ from trueloop.option import option
 from trueloop.run import Figures
 from trueloop.tasks.base import PredictInput, Splits, Task
 from trueloop.tasks.data_findings import DataFinding, rare_class
+from trueloop.tasks.images import resnet
 from trueloop.tasks.images.augment import Augment
 from trueloop.tasks.images.checks import shared_images
 from trueloop.tasks.images.decode import ImageShape, choose_form
@@ -147,6 +148,11 @@ class Images(Task):
     def example_inputs(self, samples: int) -> tuple[Tensor, ...]:
         form = self.form
         return (torch.empty(samples, form.channels, form.height, form.width, dtype=torch.uint8),)
+
+    def standalone(self) -> dict[str, Path]:
+        from trueloop.tasks.standalone import image_files
+
+        return {"network.py": Path(resnet.__file__), "predict.py": Path(image_files.__file__)}
 
     def state(self) -> dict[str, Any]:
         return {

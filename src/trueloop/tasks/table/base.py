@@ -13,6 +13,8 @@ from trueloop import losses
 from trueloop.errors import DataError
 from trueloop.tasks.base import LossFn, Task
 from trueloop.tasks.recipe import Recipe
+from trueloop.tasks.standalone import table_rows
+from trueloop.tasks.table import network
 from trueloop.tasks.table.column_encoding import CellFormat, TableEncoder
 from trueloop.tasks.table.network import ScaledSquaredError, TableNet
 from trueloop.tasks.table.options import TableOptions
@@ -78,6 +80,9 @@ class TableBase(Task):
             torch.empty(samples, self.encoder.inputs),
             torch.zeros(samples, columns, dtype=torch.int64),
         )
+
+    def standalone(self) -> dict[str, Path]:
+        return {"network.py": Path(network.__file__), "predict.py": Path(table_rows.__file__)}
 
     def loss_fn(self) -> LossFn:
         if isinstance(self.target, NumberTarget):

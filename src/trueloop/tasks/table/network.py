@@ -81,7 +81,9 @@ class CategoryEmbedding(nn.Module):
         for k, table in enumerate(self.tables):
             columns, starts = self.get_buffer(f"columns{k}"), self.get_buffer(f"starts{k}")
             vectors.append(table(indices[:, columns] + starts).flatten(1))
-        return torch.cat(vectors, dim=1) if vectors else indices.new_empty(len(indices), 0).float()
+        return (
+            torch.cat(vectors, dim=1) if vectors else indices.new_empty(indices.shape[0], 0).float()
+        )
 
 
 class TableNet(nn.Module):

@@ -1,0 +1,1 @@
+"""Programs that `trueloop export` puts beside a model: they import nothing of Trueloop."""
