@@ -125,3 +125,32 @@ class Diffusion(nn.Module):
     for name, expected in (("sample", []), ("forward", ["TL206"])):
         found = check_text(text.format(name=name), "<text>", strict=True).findings
         assert [each.code for each in found] == expected
+
+
+ATTENTION = """
+import torch
+from torch import nn
+class Attention(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.rate, self.q = config.rate, nn.Linear(8, 8)
+    def forward(self, x):
+        return nn.functional.scaled_dot_product_attention(self.q(x), x, x, dropout_p=self.rate)
+"""
+TRAINED = """
+config = read()
+model = Attention(config)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for x in torch.utils.data.DataLoader(load("train"), batch_size=8, shuffle=True):
+    optimizer.zero_grad()
+    model(x).mean().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("rest", "expected"), [("", []), (TRAINED, ["TL206"])])
+def test_attention_of_an_unknown_rate_is_reported_where_it_is_trained(
+    rest: str, expected: list[str]
+) -> None:
+    report = check_text(ATTENTION + rest, "<text>", strict=True)
+    assert [each.code for each in report.findings] == expected
