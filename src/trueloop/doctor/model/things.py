@@ -253,6 +253,7 @@ class Sampler(Thing):
     """Dotted class name: `torch.utils.data.DistributedSampler`, the user's class, ..."""
     shuffle: bool | None = None
     """It draws the order at random."""
+    dataset: Dataset | None = None  # (in source)
     epoch_set: bool = False
     """Its epoch was set by hand; live, also by `set_epoch`."""
     epoch: int | None = None

@@ -36,7 +36,8 @@ loader = DataLoader(dataset, batch_size=32, sampler=sampler)
 
 A loss that went through a DDP or FSDP wrapper, or through a module that `fully_shard` has sharded
 over all ranks, is computed from a batch of a `DataLoader` that the program creates unconditionally,
-without sampler or batch sampler, over a map-style data set. Not reported: a data set, indices or
+without sampler or batch sampler, over a map-style data set; or a `DistributedSampler` is made for
+the samples that a loader trains on, and no loader gets it. Not reported: a data set, indices or
 seed that depend on the rank, iterable data sets, a sampler in a different branch, a library that
 takes the loader and returns a different one, even under an option, and a process group with one
 rank.
@@ -45,7 +46,7 @@ rank.
 from __future__ import annotations
 
 from trueloop.doctor.model.events import Backward, Ended, Made, ModelForward, Seeded, Used
-from trueloop.doctor.model.things import Loader, Model
+from trueloop.doctor.model.things import Loader, Model, Sampler
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import (
     called,
@@ -66,6 +67,9 @@ class RanksReadSameData(Rule):
         """The open conditions that wrapping the model depends on."""
         self._wrapper: Model | None = None
         self._through: set[int] = set()
+        self._samplers: dict[Sampler, frozenset[str]] = {}
+        """Distributed samplers, and the open conditions that they were made under."""
+        self._trained: dict[Loader, None] = {}
         self._seeds_differ = False
         self._is_alone = False
         self._trains_on_unseen = False
@@ -74,6 +78,8 @@ class RanksReadSameData(Rule):
     def on_made(self, event: Made) -> None:
         if isinstance(event.thing, Loader):
             self._guards[event.thing] = event.guards
+        elif isinstance(event.thing, Sampler) and event.thing.dataset is not None:
+            self._samplers[event.thing] = event.guards
         elif isinstance(event.thing, Model) and event.thing.wrapper in ("ddp", "fsdp"):
             self._wrapped |= event.guards
 
@@ -103,6 +109,7 @@ class RanksReadSameData(Rule):
         if loader is None or not loader.known:
             self._trains_on_unseen = True
             return
+        self._trained[loader] = None
         if self._wrapper is None or self._is_alone or not serials & self._through:
             return
         if self._seeds_differ or not _is_whole(loader):
@@ -121,11 +128,31 @@ class RanksReadSameData(Rule):
         )
 
     def on_ended(self, event: Ended) -> None:
+        if event.whole_program and not self._is_alone and not self._seeds_differ:
+            for loader in self._trained:
+                self._look_for_sampler(loader)
         if self._trains_on_unseen:
             # A library took the loader and may have returned a different, sharded one.
             for loader in self._guards:
                 if loader.exposed:
                     self.refute(loader.made)
+
+    def _look_for_sampler(self, loader: Loader) -> None:
+        """A sampler that shares out this loader's data is made, and no loader gets it."""
+        given = [each.sampler for each in self._guards if each.sampler is not None]
+        used = {*given, *(each.attributes.get("sampler") for each in given)}
+        for sampler, guards in self._samplers.items():
+            if sampler in used or sampler.exposed or sampler.dataset is not loader.dataset:
+                continue
+            if _is_whole(loader) and self._guards.get(loader, frozenset()) <= guards:
+                name = called(sampler, "A DistributedSampler")
+                self.report(
+                    loader.made,
+                    f"{name} is made for these samples, and no loader gets it: each rank trains on"
+                    " the whole data set, all on the same samples.",
+                    fix=f"Pass `sampler={sampler.name or 'sampler'}` instead of `shuffle=True`.",
+                    related=[(sampler.made, "the sampler")],
+                )
 
 
 def _is_for_ranks(model: Model) -> bool:

@@ -229,6 +229,7 @@ def _distributed(call: LibraryCall) -> Value:
     found = Sampler(
         kind=call.name,
         shuffle=call.const(3, "shuffle", default=True),
+        dataset=as_dataset(call.arg(0, "dataset")),
         made=call.place,
         known=True,
     )
