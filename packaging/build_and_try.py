@@ -3,7 +3,8 @@
     python packaging/build_and_try.py            # writes dist/, prints a table
     python packaging/build_and_try.py --checker  # trueloop-check alone, in seconds
 
-`trueloop` is installed with constraints.txt, trains the spiral for an epoch and scores it;
+`trueloop` is installed with constraints.txt, trains the spiral for an epoch, scores it,
+and its types are read by mypy and pyright, both strict, in a user's program;
 `trueloop-check` is installed as it comes, and must find the fault of a program without torch.
 Pythons are those of 3.11 and up on the PATH and of pyenv. With npm on the PATH, `trueloop-check`
 also runs in the Python of pyodide (WebAssembly), which is a newer one.
@@ -26,6 +27,7 @@ import checker_project
 ROOT = checker_project.ROOT
 FAULTY = ROOT / "tests" / "documents" / "accumulation" / "train.py"
 FAULT = "TL508"
+PROGRAM = ROOT / "tests" / "typing" / "user_program.py"
 _PYODIDE = """\
 import { loadPyodide } from "pyodide";
 import fs from "fs";
@@ -116,6 +118,7 @@ def tried(python: str, distribution: str, folder: Path, wheel: Path) -> Trial:
         if distribution == "trueloop":
             pip(place / "bin" / "python", "-c", str(ROOT / "constraints.txt"), str(wheel))
             use_trueloop(place / "bin" / "trueloop", folder / f"{place.name}-run")
+            read_types(place / "bin" / "python", folder / f"{place.name}-typed")
         else:
             pip(place / "bin" / "python", str(wheel))
             use_checker(place / "bin" / "trueloop", folder)
@@ -148,6 +151,23 @@ def use_trueloop(trueloop: Path, place: Path) -> None:
     )
     assert found.returncode == 1, found
     assert FAULT in found.stdout, found
+
+
+def read_types(python: Path, place: Path) -> None:
+    """mypy and, with npm on the PATH, pyright read a user's program against the installed types."""
+    place.mkdir()
+    shutil.copy2(PROGRAM, place)
+    pip(python, "mypy")
+    run([str(python), "-m", "mypy", "--strict", PROGRAM.name], cwd=place)
+    if shutil.which("npm"):
+        options = {
+            "typeCheckingMode": "strict",
+            "venvPath": str(python.parents[2]),
+            "venv": python.parents[1].name,
+            "include": [PROGRAM.name],
+        }
+        (place / "pyrightconfig.json").write_text(json.dumps(options))
+        run(["npx", "--yes", "pyright"], cwd=place)
 
 
 def in_pyodide(folder: Path, wheel: Path) -> Trial:
