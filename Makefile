@@ -7,6 +7,8 @@
 #   make bench [ARGS="spiral gpt --rounds 7"]    other loops and trainers beside ours
 # One builds the site of the documents, which opens without a network:
 #   make docs                                    docs/_build/index.html
+# And opens all its pages in Chromium, with axe-core (Node.js and the network are needed once):
+#   make docs-check
 # And one makes the pictures of the README again (with Chromium):
 #   make pictures                                docs/pictures
 # One runs the trackers' tests with W&B and MLflow, which `make test` skips:
@@ -20,7 +22,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test test-all lint types unit bench bench-gpu docs pictures test-trackers test-torch dist clean
+.PHONY: demo test test-all lint types unit bench bench-gpu docs pictures test-trackers test-torch dist docs-check clean
 
 demo: $(READY)
 	$(BIN)/trueloop train spiral --run runs/demo-$$(date +%Y%m%d-%H%M%S)
@@ -75,6 +77,15 @@ DOCS_READY := $(VENV)/.docs-ready
 docs: $(DOCS_READY)
 	$(BIN)/python -m sphinx -W --keep-going -q -E -b html docs docs/_build
 	@echo docs/_build/index.html
+
+BROWSE := $(VENV)/browse
+
+docs-check: docs $(BROWSE)/node_modules
+	cd $(BROWSE) && node $(CURDIR)/docs/_site/browse.mjs $(CURDIR)/docs/_build
+
+$(BROWSE)/node_modules:
+	mkdir -p $(BROWSE)
+	npm install --prefix $(BROWSE) --no-audit --no-fund --silent axe-core@4 puppeteer-core@24
 
 pictures: $(READY)
 	$(BIN)/python docs/_site/pictures.py

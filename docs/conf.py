@@ -61,9 +61,13 @@ html_static_path = ["_site/static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
+html_show_search_summary = (
+    False  # it would load the pages found, which no browser does from a folder
+)
 html_theme_options: dict[str, Any] = {"navigation_with_keys": True, "top_of_page_buttons": []}
 
 
 def setup(app: Any) -> None:
     generated.write(HERE)
     app.connect("source-read", generated.links_of_the_site)
+    app.connect("html-page-context", generated.accessible, priority=900)

@@ -51,6 +51,20 @@ def links_of_the_site(_app: object, name: str, content: list[str]) -> None:
     _rules_of_the_site(name, content)
 
 
+def accessible(_app: object, _page: str, _template: str, context: dict[str, Any], _: Any) -> None:
+    """What a keyboard and a screen reader need: levels of headings, code that scrolls."""
+    for part in ("body", "furo_navigation_tree"):
+        text = context.get(part) or ""
+        text = text.replace('role="heading"', 'role="heading" aria-level="2"')
+        text = text.replace("<pre>", '<pre tabindex="0">')
+        context[part] = re.sub(r"<dl>\n((?:<dd>.*</dd>\n)+)</dl>", _parameter_lines, text)
+
+
+def _parameter_lines(found: re.Match[str]) -> str:
+    """A signature's parameters, which Sphinx writes as descriptions without anything described."""
+    return re.sub(r"<dd>(.*)</dd>", r'<span class="sig-line">\1</span>', found[1])
+
+
 def _rules_of_the_site(name: str, content: list[str]) -> None:
     """The index of the rules leads to their pages; in the repository it leads to their source."""
     if name == "rules":
