@@ -57,6 +57,7 @@ def accessible(_app: object, _page: str, _template: str, context: dict[str, Any]
         text = context.get(part) or ""
         text = text.replace('role="heading"', 'role="heading" aria-level="2"')
         text = text.replace("<pre>", '<pre tabindex="0">')
+        text = text.replace('<div class="table-wrapper', '<div tabindex="0" class="table-wrapper')
         context[part] = re.sub(r"<dl>\n((?:<dd>.*</dd>\n)+)</dl>", _parameter_lines, text)
 
 
