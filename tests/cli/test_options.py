@@ -242,6 +242,9 @@ def test_a_runs_config_is_a_config_file(tmp_path: Path) -> None:
         ("warmup: 5\n", "--warmup: 5 of what? write '5 epochs', '300 updates' or '5%'"),
         ("save_every: 2.5\n", "--save-every '2.5' is not understood"),
         ('run: "a\\0b"\n', "is not a path"),
+        ("", "config.yaml is empty: write `key: value` lines, one option each"),
+        ("lr: {max: 1}\n", "'lr' contains options of its own"),
+        ("model: {lr: 1}\n", "'model' is a table of options"),
     ],
 )
 def test_bad_configuration_files(
@@ -254,11 +257,75 @@ def test_bad_configuration_files(
     assert not (tmp_path / "runs").exists()
 
 
-@pytest.mark.parametrize("content", [b"", b"# nothing\n"])
-def test_an_empty_configuration_file_changes_nothing(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "config.yaml").write_bytes(content)
-    with_file = settings_from("spiral", ["--config", "config.yaml"])
+@pytest.mark.parametrize("name", ["config.yaml", "config.toml"])
+def test_a_configuration_file_of_comments_changes_nothing(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"# epochs\n")
+    with_file = settings_from("spiral", ["--config", name])
     assert with_file.config() == settings_from("spiral", []).config()
+
+
+TOML = """
+# A comment.
+task = "spiral"
+lr = 3e-3
+epochs = 12
+"batch-size" = 32
+clip_norm = "none"
+schedule = "none"
+fsdp_blocks = ["Block", "Head"]
+parallel = "fsdp"
+deterministic = false
+save_every = "10 minutes"
+"""
+
+
+def test_the_same_configuration_in_toml_yaml_and_json(tmp_path: Path) -> None:
+    Path("c.toml").write_text("\ufeff" + TOML, encoding="utf-8")
+    values = {
+        "task": "spiral", "lr": 3e-3, "epochs": 12, "batch_size": 32, "clip_norm": None,
+        "schedule": "none", "fsdp_blocks": ["Block", "Head"], "parallel": "fsdp",
+        "deterministic": False, "save_every": "10 minutes",
+    }  # fmt: skip
+    Path("c.json").write_text(json.dumps(values))
+    Path("c.yaml").write_text("".join(f"{k}: {json.dumps(v)}\n" for k, v in values.items()))
+    of = {kind: settings_from("spiral", ["--config", f"c.{kind}"]) for kind in ("toml", "yaml")}
+    of["json"] = settings_from(*task_first(["--config", "c.json"], "train"))
+    assert of["toml"].config() == of["yaml"].config() == of["json"].config()
+    assert of["toml"].stated == of["yaml"].stated
+    assert (of["toml"].recipe.clip_norm, of["toml"].recipe.lr) == (None, 3e-3)
+    assert settings_from("spiral", ["--config", "c.toml", "--lr", "1"]).recipe.lr == 1
+    assert task_first(["--config=c.toml"], "train")[0] == "spiral"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("learning_rate = 1\n", "unknown key 'learning_rate': did you mean 'lr'?"),
+        ("lr = 1\nlr = 2\n", "a key is given twice at line 2: leave one of them"),
+        ("batch_size = 1\nbatch-size = 2\n", "given twice"),
+        ("seed = 2020-01-01\n", "--seed must be a whole number, not"),
+        ("seed = 2020-99-99\n", "is not TOML at line 1: write `key = value` lines"),
+        ("epochs = 'many'\n", "--epochs must be a whole number, not 'many'"),
+        ("epochs = 2.5\n", "--epochs must be a whole number"),
+        ("lr = nan\n", "--lr must be above 0"),
+        ("lr: 1\n", "is not TOML at line 1: write `key = value` lines"),
+        ("lr = \n", "is not TOML at line 1"),
+        ("[train]\nlr = 1\n", "'train' is a table of options, and all options stand at the top"),
+        ("[lr]\nmax = 1\n", "'lr' contains options of its own, and no option does: write lr"),
+        ("task = 'table'\n", "is for the task 'table'"),
+        ("", "config.toml is empty: write `key = value` lines"),
+        (" \n\n", "config.toml is empty"),
+        ("a = " + "[" * 5000, "config.toml"),
+    ],
+)
+def test_bad_toml_is_refused_as_bad_yaml_is(command: Command, content: str, words: str) -> None:
+    Path("config.toml").write_text(content)
+    said = command("train", "spiral", "--config", "config.toml")
+    assert said.status == 2
+    assert words in said.complaint
+    assert len(said.complaint) < 400
+    Path("config.toml").write_bytes(b"lr = 1 # \xff\n")
+    assert "config.toml is not UTF-8" in command("train", "--config", "config.toml").complaint
 
 
 def test_a_configuration_file_that_is_no_text(command: Command, tmp_path: Path) -> None:

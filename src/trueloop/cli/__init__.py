@@ -36,6 +36,7 @@ VERBS = {
     "explain": "print the page of a rule: the fault, what it breaks, what is right",
     "tune": "measure what makes a training faster, or search for options",
     "lab": "test common advice about training loops by experiment",
+    "env": "print versions, devices and settings, and what is likely set wrong",
 }
 OK, FAILED, MISTAKE, NO_READER = 0, 1, 2, 141
 _thresholds: list[tuple[int, int, int]] = []
