@@ -37,6 +37,7 @@ VERBS = {
     "tune": "measure what makes a training faster, or search for options",
     "lab": "test common advice about training loops by experiment",
     "env": "print versions, devices and settings, and what is likely set wrong",
+    "completion": "print a script that completes commands at the Tab key",
 }
 OK, FAILED, MISTAKE, NO_READER = 0, 1, 2, 141
 _thresholds: list[tuple[int, int, int]] = []

@@ -8,6 +8,7 @@ import shutil
 import textwrap
 from argparse import SUPPRESS, Action, HelpFormatter
 from collections.abc import Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import jsonargparse
@@ -19,6 +20,8 @@ _COLUMN = 22
 EVERYTHING = "--help-all"
 LIST = "A,B"
 """The placeholder of an option that takes several values."""
+PARSERS: ContextVar[list[Any] | None] = ContextVar("PARSERS", default=None)
+"""Takes the parser of a --help, whose page is then not printed."""
 _FACTS = frozenset(field.name for field in dataclasses.fields(OptionFacts))
 
 
@@ -166,5 +169,8 @@ class HelpAction(Action):
         super().__init__(option_strings, dest, nargs=0, default=SUPPRESS, **kwargs)
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
+        if (parsers := PARSERS.get()) is not None:
+            parsers.append(parser)
+            parser.exit()
         print(format_help(parser, everything=option == EVERYTHING), end="")
         parser.exit()

@@ -38,7 +38,7 @@ def main(argv: Sequence[str]) -> int:
 
     from trueloop.cli._machine import machine
     from trueloop.cli._misconfigurations import misconfigurations
-    from trueloop.cli.train import RUNS
+    from trueloop.cli._one_run import RUNS
 
     facts = machine(RUNS)
     found = misconfigurations(facts)
