@@ -33,7 +33,7 @@ _RUNS = {
     "zsh": "_trueloop_runs",
     "fish": "(__trueloop_runs)",
 }
-"""What completes a run directory: those in runs/, and any folder."""
+"""Completes a run directory: those in runs/, and any folder."""
 _PREAMBLE = {
     "bash": """\
 _trueloop_run_dirs() {

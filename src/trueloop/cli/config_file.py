@@ -96,7 +96,7 @@ def known_keys(file: dict[str, Any], options: Iterable[str], source: str) -> dic
         name = key.strip().removeprefix("--").replace("-", "_")
         if isinstance(value, dict) and name not in names:
             raise ConfigError(
-                f"{source}: {key!r} is a table of options, and all options stand at the top: "
+                f"{source}: {key!r} is a table of options, and options are at the top: "
                 "leave out the heading"
             )
         if name not in names:
@@ -105,7 +105,7 @@ def known_keys(file: dict[str, Any], options: Iterable[str], source: str) -> dic
             raise ConfigError(f"{source}: {key!r} is given twice: leave one of them")
         if isinstance(value, dict):
             raise ConfigError(
-                f"{source}: {key!r} contains options of its own, and no option does: write "
+                f"{source}: {key!r} has keys below it, and an option has one value: write "
                 f"{name} and its value in one line"
             )
         values[name] = value
