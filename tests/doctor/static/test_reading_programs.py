@@ -164,3 +164,9 @@ for epoch in range(3):
 def test_the_way_that_a_default_leaves_out_is_read_too() -> None:
     found = check_text(RANKS_BY_AN_OPTION, "/nowhere/train.py", strict=True).findings
     assert [(each.code, each.place.line) for each in found] == [("TL704", 17)]
+
+
+@pytest.mark.parametrize("rows", ["-1", "0", "3 - 5"])
+def test_a_slice_of_any_computed_size_is_read(rows: str) -> None:
+    text = f"import torch\nx = torch.randn({rows}, 8)\ny = x[:2].mean(0)\ntorch.randn(4)\n"
+    assert check_text(text, "a.py", strict=True).findings == []

@@ -160,6 +160,8 @@ class Scheduler(Thing):
     """Those inside of a `SequentialLR` or `ChainedScheduler`."""
     stepped_names: frozenset[str] = frozenset()
     """The names on which the file calls `step` (in source)."""
+    stepped_by: str = ""
+    """The framework whose settings say when it steps: `Lightning` (in source)."""
     read_by_hand: bool = False
     """The program asks for its values with `get_lr()`, and may apply them itself."""
     first_count: int | None = None

@@ -107,7 +107,9 @@ class EpochSchedulePerBatch(ScheduleRule):
             f"{called(clock.scheduler)} steps at every batch, but {why}.",
             related=related,
             fix=(
-                "Call `scheduler.step()` once per epoch, after the loop over batches, or give"
+                'Return it with "interval": "epoch", or give its length in batches.'
+                if clock.scheduler.stepped_by
+                else "Call `scheduler.step()` once per epoch, after the loop over batches, or give"
                 " its length in batches."
             ),
         )

@@ -98,7 +98,9 @@ class BatchSchedulePerEpoch(ScheduleRule):
                     (loop.place, "the loop over batches in which it should step"),
                 ],
                 fix=(
-                    "Call `scheduler.step()` after every `optimizer.step()`, or give its"
+                    'Return it with "interval": "step", or give its length in epochs.'
+                    if clock.scheduler.stepped_by
+                    else "Call `scheduler.step()` after every `optimizer.step()`, or give its"
                     " length in epochs."
                 ),
             )

@@ -84,7 +84,10 @@ class SchedulerNeverSteps(ScheduleRule):
             ),
             related=[(clock.steps[0].place, "the optimizer steps here")],
             fix=(
-                f"Call `{scheduler.name}.step()` after each `optimizer.step()`, or once per"
+                "In manual optimization the schedule is yours to step: call"
+                " `self.lr_schedulers().step()`."
+                if scheduler.stepped_by
+                else f"Call `{scheduler.name}.step()` after each `optimizer.step()`, or once per"
                 " epoch, depending on the unit of its length."
             ),
         )

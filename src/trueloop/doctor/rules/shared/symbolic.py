@@ -20,7 +20,8 @@ _MARK = re.compile(r"<[\d.]+>(\[[^\]]*\])*\.")
 """An object that is known only by its line, before the name of its attribute."""
 _SIGNS = ("+", "-", "*", "//", "/", "%", "**", "@")
 _BATCHES = re.compile(
-    r"len\(.*(load|dl\b|batch|iter|data|train)|steps_per_epoch|(num|n)_batches", re.IGNORECASE
+    r"len\(.*(load|dl\b|batch|iter|data|train)|steps_per_epoch|(num|n|stepping|training)_batches",
+    re.IGNORECASE,
 )
 _EPOCHS = re.compile(r"epoch", re.IGNORECASE)
 _NOT_EPOCHS = re.compile(

@@ -19,7 +19,7 @@ from typing import Any
 from trueloop.doctor.model.events import Ended, Event
 from trueloop.doctor.model.findings import Finding
 from trueloop.doctor.model.nodes import walk
-from trueloop.doctor.model.things import Thing
+from trueloop.doctor.model.things import Model, Thing
 from trueloop.doctor.rules.base import Rule, RuleRunner
 from trueloop.doctor.static.inputs.skipped import Gaps
 from trueloop.doctor.static.interpreter.branches import BranchPolicy
@@ -27,6 +27,7 @@ from trueloop.doctor.static.interpreter.calls import enter, new_object, start
 from trueloop.doctor.static.interpreter.code_of_tests import is_test
 from trueloop.doctor.static.interpreter.imports import value_in
 from trueloop.doctor.static.interpreter.interpreter import DEPTH, Interpreter, LeaveGenerator
+from trueloop.doctor.static.interpreter.lightning_loop import is_lightning_module, train
 from trueloop.doctor.static.interpreter.loops import elements
 from trueloop.doctor.static.interpreter.pending import define
 from trueloop.doctor.static.interpreter.project import Project
@@ -92,6 +93,8 @@ class FileAnalysis:
     findings: dict[tuple[Any, ...], Finding] = field(default_factory=dict)
     refuted: set[tuple[Any, ...]] = field(default_factory=set)
     """Findings that some run has shown to be none."""
+    frameworks: set[tuple[str, int, int]] = field(default_factory=set)
+    """Where a framework's own loop is taken to be: nothing there is the user's."""
     entered: set[int] = field(default_factory=set)
     spent: int = 0
     """Steps that the runs so far have taken."""
@@ -216,6 +219,8 @@ class FileAnalysis:
         self.gaps.left_out = machine.left_out | self.gaps.left_out
         for rule in runner.rules:
             for finding in rule.findings:
+                if finding.place[:3] in self.frameworks:
+                    continue
                 if not (rule.hygiene and self._is_test(finding.place.path)):
                     self.findings.setdefault((finding.code, *finding.place[:3]), finding)
         self.refuted |= {(rule.code, *place[:3]) for rule in runner.rules for place in rule.refuted}
@@ -301,6 +306,7 @@ def read_module(reading: FileAnalysis) -> None:
     """Make all runs that a file is worth."""
     module = reading.module
     reading.go(lambda m: _program(m, module), TRAINS, whole_program=True)
+    _train_modules(reading)
     for definition, owner in _beginnings(reading):
         if id(definition) in reading.entered:
             continue
@@ -313,6 +319,33 @@ def read_module(reading: FileAnalysis) -> None:
         reading.go(_from(module, definition, owner), effort, whole_program=False)
     for refuted in reading.refuted:
         reading.findings.pop(refuted, None)
+
+
+def _train_modules(reading: FileAnalysis) -> None:
+    """A run for each `LightningModule` of the file, with Lightning's loop around it."""
+    entered = set(reading.entered)
+    for node in reading.module.tree.body:
+        steps = [
+            each
+            for each in getattr(node, "body", ())
+            if getattr(each, "name", "") == "training_step"
+        ]
+        if isinstance(node, ast.ClassDef) and steps and reading.goes_on():
+            place = reading.module.path, steps[0].lineno, steps[0].col_offset + 1
+            reading.frameworks.add(place)
+            reading.go(_fit(reading.module, node), TRAINS, whole_program=False)
+    reading.entered = entered  # they are also read one by one
+
+
+def _fit(module: Module, node: ast.ClassDef) -> Callable[[Interpreter], None]:
+    def drive(m: Interpreter) -> None:
+        cls = value_in(m, _definitions(m, module), node.name)
+        if isinstance(cls, Class) and cls.node is node and is_lightning_module(cls):
+            made = _receiver(m, cls, node)
+            if isinstance(made, Model):
+                train(m, cls, made)
+
+    return drive
 
 
 def _program(m: Interpreter, module: Module) -> None:

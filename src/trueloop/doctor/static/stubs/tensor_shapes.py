@@ -114,7 +114,9 @@ def _along(size: Size, part: Value | None) -> tuple[Size, ...] | None:
         if isinstance(part.value, slice):
             if part.value == slice(None):
                 return (size,)
-            return (len(range(*part.value.indices(size))),) if isinstance(size, int) else (None,)
+            if isinstance(size, int) and size >= 0:  # computed, it may be any number
+                return (len(range(*part.value.indices(size))),)
+            return (None,)
         return (_GONE,) if type(part.value) is int else None
     if isinstance(part, Sequence):
         if part.kind == "slice":
