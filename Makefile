@@ -5,6 +5,7 @@
 #   make test-all
 # One measures (docs/speed.md):
 #   make bench [ARGS="spiral gpt --rounds 7"]    other loops and trainers beside ours
+#   make comparison                              the same programs in other libraries, by lines
 # One builds the site of the documents, which opens without a network:
 #   make docs                                    docs/_build/index.html
 # And opens all its pages in Chromium, with axe-core (Node.js and the network are needed once):
@@ -58,6 +59,10 @@ ARGS        ?=
 
 bench: $(PEERS_READY)
 	PYTHONPATH=benchmarks $(BIN)/python -m side_by_side $(ARGS)
+
+.PHONY: comparison
+comparison: $(PEERS_READY)
+	PYTHONPATH=benchmarks $(BIN)/python -m five_programs $(ARGS)
 
 # On a machine with a GPU: make bench-gpu ARGS=spiral (gpt, resnet50, no_waits, parity, watch).
 bench-gpu: $(READY)

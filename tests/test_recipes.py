@@ -57,6 +57,10 @@ CHECKS: dict[str, Callable[[Names], bool]] = {
     "One loss of several parts": _learns_both,
     "Input gradients": _has_forces,
     "Distillation": lambda names: names["before"] > 0.95,
+    "An average of the weights (EMA)": lambda names: _scores(names)["val_accuracy"] > 0.93,
+    "Cross-validation": lambda names: (
+        names["result"].mean["val_accuracy"] > 0.85 and len(names["result"].scores) == 5
+    ),
     "Sequences of different lengths": lambda names: _scores(names)["val_loss"] < 0.2,
     "Streams": _goes_on,
     "Muon": lambda names: _scores(names)["val_loss"] < 1.0,  # the variance is 4
@@ -75,7 +79,11 @@ def _run(recipes: dict[str, str]) -> dict[str, Ran]:
     found = {}
     for title, text in recipes.items():
         names: Names = {"__name__": "__main__"}
-        with trueloop.watch(show=False) as watched, redirect_stdout(io.StringIO()) as out:
+        # What takes time hangs on the machine.
+        with (
+            trueloop.watch(show=False, ignore=["TS1"]) as watched,
+            redirect_stdout(io.StringIO()) as out,
+        ):
             exec(compile(text, title, "exec"), names)
         findings = [f"{each.code} {each.message}" for each in watched.findings]
         found[title] = Ran(CHECKS[title](names), out.getvalue(), findings + watched.errors)

@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader
 EPOCHS, ACCUMULATE = 8, 4
 
 torch.manual_seed(0)
-train = DataLoader(sequences(600, seed=0), batch_size=8, shuffle=True, collate_fn=padded)
+train = DataLoader(sequences(320, seed=0), batch_size=8, shuffle=True, collate_fn=padded)
 val = DataLoader(sequences(200, seed=1), batch_size=100, collate_fn=padded)
 model = Tagger()
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)

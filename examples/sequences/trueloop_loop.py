@@ -10,7 +10,7 @@ import trueloop
 EPOCHS, ACCUMULATE = 8, 4
 
 torch.manual_seed(0)
-train = trueloop.Feed(sequences(600, seed=0), 8, shuffle=True, collate_fn=padded)
+train = trueloop.Feed(sequences(320, seed=0), 8, shuffle=True, collate_fn=padded)
 val = trueloop.Feed(sequences(200, seed=1), 100, collate_fn=padded)
 model = Tagger()
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)

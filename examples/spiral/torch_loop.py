@@ -5,7 +5,7 @@ from data import spiral
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-EPOCHS = 20
+EPOCHS = 16
 
 torch.manual_seed(0)
 train = DataLoader(TensorDataset(*spiral(2000, seed=0)), batch_size=64, shuffle=True)

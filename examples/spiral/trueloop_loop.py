@@ -7,7 +7,7 @@ from torch import nn
 import trueloop
 from trueloop import optimizers, schedules
 
-EPOCHS = 20
+EPOCHS = 16
 
 torch.manual_seed(0)
 train = trueloop.Feed(spiral(2000, seed=0), 64, shuffle=True)
