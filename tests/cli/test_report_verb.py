@@ -28,6 +28,14 @@ def test_several_are_compared(command: Command, spiral_run: Path, line_run: Path
     assert Path("pages/two.html").is_file()
 
 
+def test_one_file(command: Command, spiral_run: Path) -> None:
+    done = command("report", spiral_run, "--one-file", "--out", "mail.html")
+    assert Path(done.out.strip()).name == "mail.html"
+    assert [path.name for path in Path().iterdir()] == ["mail.html"]
+    Path("folder").mkdir()
+    assert "is a folder" in command("report", spiral_run, "--one-file", "--out", "folder").complaint
+
+
 def test_mistakes(command: Command, spiral_run: Path) -> None:
     assert "no run at nowhere" in command("report", "nowhere").complaint
     said = command("report", spiral_run, "--out", "x.html")

@@ -59,6 +59,7 @@ def check(recipe: Recipe, run: Any) -> None:
     check_every("--eval-every", recipe.eval_every)
     check_every("--log-every", run.log_every)
     check_every("--save-every", run.save_every)
+    check_every("--report-every", run.report_every)
     check_range("--threads", run.threads, 1, MOST_THREADS, unit="CPU threads", example=1)
     check_range("--patience", recipe.patience, 1, most, unit="evaluations", example=10)
     if not 0 <= run.seed < 2**63:

@@ -32,10 +32,12 @@ from trueloop.device import matmul_in
 from trueloop.doctor.live.entry.script import on_stage
 from trueloop.errors import Interrupted, TrueloopError, UserError
 from trueloop.evaluation import evaluating
+from trueloop.lengths import parse_interval
 from trueloop.loop import History, fit
 from trueloop.records import EvalRecord, StepRecord
 from trueloop.run import Figures, ProgressDisplay, Run, write_report
 from trueloop.run.formatting import duration, number, score_name
+from trueloop.run.live_report import LiveReport
 from trueloop.run.log import LOG
 from trueloop.run.log_reader import has_lines, read_log
 from trueloop.run.profile import FOLDER, TRACE, Profile, in_short
@@ -204,6 +206,8 @@ def train(
     with ExitStack() as stack, matmul_in(options.matmul, session.device):
         tracked = [stack.enter_context(each) for each in _trackers(session, run)]
         sinks = _sinks(session, run, album, stack)
+        if (every := parse_interval("--report-every", options.report_every)) is not None:
+            sinks.append(LiveReport(run, every))
         sinks += [*tracked, *others]
         if options.profile is not None and ranks.is_main():
             sinks.append(stack.enter_context(_profile(session, run, options.profile, resume_from)))

@@ -31,7 +31,7 @@ CHOSEN_THREADS = "chosen_threads"
 """In a run's config.json, beside the options: how many CPU threads it chose to train on."""
 RANKS = "ranks"
 """In a run's config.json, beside the options: on how many ranks it began, of more than one."""
-EVERY = ("eval_every", "log_every", "save_every")
+EVERY = ("eval_every", "log_every", "save_every", "report_every")
 COMPILE = (*capture.MODES, *capture.WHOLE, "model")
 MANY = ("folds", "fold", "repeats")
 """Options that make several runs of one."""
@@ -114,6 +114,8 @@ class RunOptions:
     loss since the last line."""
     track: list[str] | None = option(None, choices=tuple(trackers.BY_NAME), unset="none")
     """Send the curves to trackers too. Their files are in trackers/ in the run directory."""
+    report_every: str | None = option(None, unset="at the end")
+    """Write the report also while the run is going on, every "5 minutes", "1 epoch" and so on."""
     save_every: str | None = option(None, usual=True, unset="evaluations")
     """When to save: "50 updates". "10 minutes", "1_000_000 tokens" and "2 epochs" are intervals
     too; evaluations: after each one and each epoch, if five seconds have passed. The best weights
@@ -159,7 +161,7 @@ class VerifyOptions(RunOptions):
         {"updates", "epochs", "batch_size", "accumulate", "precision", "data", "seed", "device"}
     )
     left_out: ClassVar[frozenset[str]] = frozenset(
-        {"run", "resume", "max_minutes", "profile", "quiet", "track", *MANY}
+        {"run", "resume", "max_minutes", "profile", "quiet", "track", "report_every", *MANY}
     )
 
     quiet: bool = True

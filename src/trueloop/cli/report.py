@@ -24,8 +24,13 @@ def main(argv: Sequence[str]) -> int:
         "--out",
         type=path_from,
         metavar="FILE",
-        unset="compare.html",
-        help="page that compares several runs",
+        unset="compare.html, or RUN/one-file.html",
+        help="page that compares several runs, or is one file",
+    )
+    parser.add_option(
+        "--one-file",
+        action="store_true",
+        help="put all that the page needs into it, to mail it: 2 MB and the pictures",
     )
     given = parser.parse(argv)
 
@@ -38,12 +43,18 @@ def main(argv: Sequence[str]) -> int:
         return OK
     runs = [Run(path) for path in given.runs]
     if len(runs) == 1:
+        if given.one_file:
+            page = given.out or runs[0].path / "one-file.html"
+            if page.is_dir():
+                raise ConfigError(f"--out {page} is a folder: name the page, {page / 'run.html'}")
+            print(write_report(runs[0], one_file=page))
+            return OK
         if given.out is not None:
             raise ConfigError(
                 "--out is for comparing several runs; the report of one run is in its directory: "
-                "leave out --out"
+                "leave out --out, or write --one-file"
             )
         print(write_report(runs[0]))
         return OK
-    print(compare(runs, given.out or Path("compare.html")))
+    print(compare(runs, given.out or Path("compare.html"), one_file=given.one_file))
     return OK

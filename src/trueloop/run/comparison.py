@@ -13,7 +13,7 @@ from trueloop.run import charts
 from trueloop.run.charts import Curves
 from trueloop.run.directory import Run
 from trueloop.run.formatting import capital, duration, number, score_name, split_of
-from trueloop.run.html_page import Chart, Section, flatten, publish
+from trueloop.run.html_page import Chart, Section, flatten, publish, publish_packed
 from trueloop.run.log import LOG
 from trueloop.run.log_reader import read_log
 from trueloop.run.report import best_place, curves_of, monitored, samples_per_second
@@ -25,6 +25,7 @@ def compare(
     *,
     title: str | None = None,
     summary: Sequence[tuple[str, str]] = (),
+    one_file: bool = False,
 ) -> Path:
     """Write one page that sets several runs side by side.
 
@@ -36,6 +37,7 @@ def compare(
         out: the page's path.
         title: None for how many runs are compared.
         summary: names and values that the page opens with.
+        one_file: put all that the page needs into it.
 
     Returns:
         `out`.
@@ -64,6 +66,8 @@ def compare(
         "sections": sections,
         "figures": {chart.name: chart.figure for part in sections for chart in part.charts},
     }
+    if one_file:
+        return publish_packed(out, "compare.html.j2", context, beside=out.parent)
     publish(out, "compare.html.j2", context)
     return out
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import math
+import mimetypes
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,6 +20,8 @@ SCRIPT = "plotly.min.js"
 """The one file that a page needs beside it."""
 _MOST_ROWS = 24
 """Rows that a nested fact takes of a table."""
+_MOST_PACKED = 6_000_000
+"""Bytes of the pictures in a page that is one file: with base64 and the script, under 10 MB."""
 
 
 @dataclass
@@ -28,6 +33,16 @@ class Chart:
     figure: Figure
     note: str = ""
     wide: bool = False
+
+    @property
+    def label(self) -> str:
+        """The chart in words, for those who do not see it: its title and where its lines end."""
+        ends = []
+        for trace in self.figure["data"]:
+            values = [v for v in trace.get("y", ()) if isinstance(v, float)]
+            if trace.get("mode") == "lines" and values:
+                ends.append(f"{trace['name']} ends at {number(values[-1])}")
+        return "; ".join([self.title, *ends])
 
 
 @dataclass
@@ -78,8 +93,55 @@ def show(value: Any) -> str:
     return str(value)
 
 
+@dataclass
+class Rewritten:
+    """When a page of a run that is going on was written, and how often that happens."""
+
+    every: str
+    """As the user wrote it: "5 minutes"."""
+    seconds: int
+    """After which the page loads itself again."""
+    at: str = field(default_factory=lambda: f"{datetime.now():%H:%M:%S}")
+
+
 def publish(page: Path, template: str, context: Mapping[str, Any]) -> None:
     """Render the template and write the page, with plotly's script beside it."""
+    text = _rendered(template, {**context, "script": SCRIPT})
+    _write(page, text)
+    script = page.with_name(SCRIPT)
+    if not script.exists():
+        from plotly.offline import get_plotlyjs
+
+        write_atomic(script, get_plotlyjs().encode())
+
+
+def publish_packed(page: Path, template: str, context: Mapping[str, Any], *, beside: Path) -> Path:
+    """Render the template and write the page as one file: plotly's script is in it, compressed, and
+    so are its pictures, which are files `beside` the page; those beyond 6 MB in all are
+    not part of it."""
+    from plotly.offline import get_plotlyjs
+
+    left = _MOST_PACKED
+    pictures = []
+    for each in context.get("pictures", ()):
+        path = beside / each["file"]
+        left -= path.stat().st_size
+        if left >= 0:
+            pictures.append({**each, "file": _as_data(path), "still": ""})
+    packed = base64.b64encode(gzip.compress(get_plotlyjs().encode(), mtime=0)).decode()
+    facts = {**context, "packed": packed, "is_one_file": True}
+    if "pictures" in context:
+        facts["pictures"] = pictures
+    _write(page, _rendered(template, facts))
+    return page
+
+
+def _as_data(path: Path) -> str:
+    kind = mimetypes.guess_type(path.name)[0] or "image/webp"
+    return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
+
+
+def _rendered(template: str, context: Mapping[str, Any]) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     jinja = Environment(
@@ -89,14 +151,13 @@ def publish(page: Path, template: str, context: Mapping[str, Any]) -> None:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    text = jinja.get_template(template).render(script=SCRIPT, **context)
+    defaults = {"packed": None, "is_one_file": False, "rewritten": None}
+    return jinja.get_template(template).render(**{**defaults, **context})
+
+
+def _write(page: Path, text: str) -> None:
     try:
         page.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise cannot_write(page, error) from None
     write_atomic(page, text.encode("utf-8", "replace"))
-    script = page.with_name(SCRIPT)
-    if not script.exists():
-        from plotly.offline import get_plotlyjs
-
-        write_atomic(script, get_plotlyjs().encode())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,10 @@ import numpy as np
 from trueloop.lengths import parse_amount
 from trueloop.run import charts
 from trueloop.run.charts import Curves
+from trueloop.run.class_tables import confusion_of, per_class
 from trueloop.run.directory import UNFINISHED, Run
 from trueloop.run.formatting import capital, duration, number, percent, score_name, split_of
-from trueloop.run.html_page import Chart, Section, flatten, publish, when
+from trueloop.run.html_page import Chart, Rewritten, Section, flatten, publish, publish_packed, when
 from trueloop.run.log import LOG, best_eval
 from trueloop.run.log_reader import LogReader, read_log
 from trueloop.run.outliers import is_outlier, summary
@@ -21,9 +22,6 @@ from trueloop.run.overfitting import overfitting
 from trueloop.run.profile_page import profile_of
 from trueloop.run.texts import conversation, texts
 
-_TABLE_CLASSES = 20
-"""A confusion matrix of more classes is drawn as a heat map, and its table left to the machine."""
-_MAP_CLASSES = 200
 _LONG_TABLE = 30
 _TELLING = ("accuracy", "r2")
 _FIELDS = ("code", "name", "severity", "place", "message", "fix")
@@ -31,7 +29,13 @@ _SEVERITIES = {"error": "bad", "warning": "warn", "advice": ""}
 _TONES = {"not overfitting": "good", "overfitting": "warn", "unstable": "warn", "diverged": "bad"}
 
 
-def write_report(run: Run) -> Path:
+def write_report(
+    run: Run,
+    *,
+    log: LogReader | None = None,
+    rewritten: Rewritten | None = None,
+    one_file: Path | None = None,
+) -> Path:
     """Write report.html, and the script for its charts beside it.
 
     Reads nothing but the run directory, and takes what is there: a run that is still going, was
@@ -39,6 +43,9 @@ def write_report(run: Run) -> Path:
 
     Args:
         run: the run.
+        log: its log, as far as it is read; None reads it.
+        rewritten: for a run that is going on: how often the page is written again.
+        one_file: write the page with all that it needs to this file instead.
 
     Returns:
         The page's path.
@@ -46,10 +53,11 @@ def write_report(run: Run) -> Path:
     Raises:
         RunError: a file of the run is corrupt, or the page cannot be written.
     """
-    results = run.results
-    curves = curves_of(run, read_log(run.path / LOG))
+    # A resumed run still has the results of the part before.
+    results = run.results if rewritten is None else {"status": "running"}
+    curves = curves_of(run, read_log(run.path / LOG) if log is None else log)
     sections = _sections(run, results, curves)
-    confusion = _confusion(results)
+    confusion = confusion_of(results)
     drawn = [chart for section in sections for chart in section.charts]
     if confusion and confusion["chart"]:
         drawn.append(confusion["chart"])
@@ -62,13 +70,16 @@ def write_report(run: Run) -> Path:
         "sections": sections,
         "figures": {chart.name: chart.figure for chart in drawn},
         "confusion": confusion,
-        "per_class": _per_class(results),
+        "per_class": per_class(results),
         "long_table": _LONG_TABLE,
         "pictures": _pictures(run, results),
         "conversation": conversation(run.data),
         "texts": texts(run),
         "tables": _tables(run),
+        "rewritten": rewritten,
     }
+    if one_file is not None:
+        return publish_packed(one_file, "report.html.j2", context, beside=run.path)
     page = run.path / "report.html"
     publish(page, "report.html.j2", context)
     return page
@@ -103,7 +114,7 @@ def _result(run: Run, results: dict[str, Any], curves: Curves) -> dict[str, Any]
         "value": number(scores.get(shown or "")),
         "label": score_name(shown) if shown else "no score yet:",
         "where": _where(run, results, curves, at) + _chosen_by(shown, monitor),
-        "good_end": run.status in ("finished", "stopped early"),
+        "good_end": results.get("status") in ("finished", "stopped early"),
         "facts": _facts(run, results, curves),
         "scores": _score_table(scores, results.get("test_scores"), shown),
         "at": None if at is None else f"{curves.axis} {at:,}",
@@ -112,7 +123,7 @@ def _result(run: Run, results: dict[str, Any], curves: Curves) -> dict[str, Any]
             "sentence": sentence,
             "tone": _TONES.get(status, ""),
         },
-        "notes": _notes(run, curves),
+        "notes": _notes(results, curves),
     }
 
 
@@ -182,7 +193,7 @@ def _facts(run: Run, results: Mapping[str, Any], curves: Curves) -> list[tuple[s
     updates = results.get("updates", last.get("update"))
     parameters = results.get("parameters")
     facts = [
-        ("Status", run.status),
+        ("Status", results.get("status", UNFINISHED)),
         ("Wall time", duration(seconds)),
         _speed(curves),
         ("Updates", "–" if updates is None else f"{int(updates):,}"),
@@ -269,13 +280,13 @@ def _score_table(
     return {"heads": [heads[split] for split in splits], "rows": rows}
 
 
-def _notes(run: Run, curves: Curves) -> list[str]:
+def _notes(results: Mapping[str, Any], curves: Curves) -> list[str]:
     """Warnings for the reader of the result: an odd end, skipped updates, NaN."""
     notes = []
-    if run.status == UNFINISHED:
+    if "status" not in results:
         notes.append("This run has not written its results: it is still going, or was killed.")
-    elif run.status == "failed":
-        error = run.results.get("error")
+    elif results["status"] == "failed":
+        error = results.get("error")
         notes.append(f"The run failed{f': {error}' if error else ''}.")
     log = curves.log
     notes += [str(line.get("message", "")) for line in log.notes if not is_outlier(line)]
@@ -366,82 +377,6 @@ def _residuals(results: Mapping[str, Any]) -> tuple[list[Chart], str]:
         Chart("predicted", "Predicted against true", scatter, "Exact ones are on the line."),
         Chart("residuals", "Distribution of the residuals", histogram, outside),
     ], note
-
-
-def _confusion(results: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The matrix as a table of shaded cells, or as a heat map; and the most frequent mix-ups."""
-    matrix = results.get("confusion")
-    if not matrix:
-        return None
-    names = class_names(results, len(matrix))
-    rows = []
-    for k, row in enumerate(matrix):
-        total = sum(row)
-        shares = [count / total if total else 0.0 for count in row]
-        cells = [_cell(count, shares[j], j == k) for j, count in enumerate(row)]
-        rows.append({"name": names[k], "cells": cells})
-    chart = None
-    if _TABLE_CLASSES < len(matrix) <= _MAP_CLASSES:
-        chart = Chart("confusion", "Confusion matrix", charts.confusion(matrix, names), wide=True)
-    return {
-        "names": names,
-        "rows": rows if len(matrix) <= _TABLE_CLASSES else [],
-        "chart": chart,
-        "upright": len(names) > 6 and max(map(len, names)) > 5,
-        "pairs": _mixed_up(matrix, names) if len(matrix) > 2 else [],
-    }
-
-
-def _cell(count: float, share: float, hit: bool) -> dict[str, str]:
-    """A cell of the matrix: blue where the prediction hits, orange where it misses."""
-    look = ["hit"] * hit + ["dark"] * (share > 0.45) + ["none"] * (count == 0)
-    # Misses are rare: a root makes 1% visible without making 20% shout.
-    shade = 85 * (share if hit else share**0.5)
-    return {
-        "count": f"{int(count):,}",
-        "text": percent(share),
-        "look": " ".join(look),
-        "shade": f"{shade:.0f}",
-    }
-
-
-def _per_class(results: Mapping[str, Any]) -> list[dict[str, str]]:
-    return [
-        {
-            "name": str(row["name"]),
-            **{key: number(row.get(key)) for key in ("precision", "recall", "f1")},
-            "support": f"{row['support']:,.0f}" if row.get("support") is not None else "–",
-        }
-        for row in results.get("per_class") or []
-    ]
-
-
-def class_names(results: Mapping[str, Any], count: int) -> list[str]:
-    """The classes' names; their numbers if there are none that fit."""
-    names = results.get("classes")
-    return (
-        [str(n) for n in names] if names and len(names) == count else list(map(str, range(count)))
-    )
-
-
-def _mixed_up(matrix: Sequence[Sequence[int]], names: Sequence[str]) -> list[dict[str, str]]:
-    """The five most frequent confusions."""
-    found = [
-        (count, i, j)
-        for i, row in enumerate(matrix)
-        for j, count in enumerate(row)
-        if i != j and count
-    ]
-    found.sort(key=lambda pair: -pair[0])
-    return [
-        {
-            "count": f"{int(count):,}",
-            "true": names[i],
-            "predicted": names[j],
-            "share": percent(count / sum(matrix[i])),
-        }
-        for count, i, j in found[:5]
-    ]
 
 
 def _pictures(run: Run, results: Mapping[str, Any]) -> list[dict[str, str]]:

@@ -1,5 +1,5 @@
-(function () {
-  "use strict";
+"use strict";
+function drawCharts() {
   const root = document.documentElement;
   const figures = JSON.parse(document.getElementById("figures").textContent);
   const narrow = window.matchMedia("(max-width: 46rem)");
@@ -58,8 +58,20 @@
     return [data, result];
   }
 
-  function draw() {
+  // A chart is drawn when it comes near the window, so that a page with many opens at once.
+  const near = new Set();
+  const watcher = new IntersectionObserver((entries) => {
+    for (const entry of entries) {
+      if (!entry.isIntersecting) continue;
+      watcher.unobserve(entry.target);
+      near.add(entry.target);
+      draw([entry.target]);
+    }
+  }, { rootMargin: "300px" });
+
+  function draw(places) {
     for (const [place, figure] of drawn) {
+      if (!places.includes(place)) continue;
       const [data, layout] = dressed(figure);
       Plotly.react(place, data, layout, {
         responsive: true, displaylogo: false, displayModeBar: false, doubleClick: "reset+autosize",
@@ -72,16 +84,30 @@
     if (figure.layout.height && !narrow.matches) place.style.height = figure.layout.height + "px";
     delete figure.layout.height;
     drawn.push([place, figure]);
+    watcher.observe(place);
   }
-  draw();
-  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  const scheme = window.matchMedia("(prefers-color-scheme: dark)");
+  scheme.addEventListener("change", () => draw([...near]));
 
   // On paper: light inks, and charts as wide as the sheet.
   function paper(on) {
     root.classList.toggle("paper", on);
-    draw();
+    draw(drawn.map(([place]) => place));
     for (const [place] of drawn) Plotly.Plots.resize(place);
   }
   window.addEventListener("beforeprint", () => paper(true));
   window.addEventListener("afterprint", () => paper(false));
-})();
+}
+
+// In a page that is one file, plotly's script is compressed.
+async function unpacked(packed) {
+  const bytes = Uint8Array.from(atob(packed.textContent), (c) => c.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const script = document.createElement("script");
+  script.textContent = await new Response(stream).text();
+  document.head.append(script);
+}
+
+const packed = document.getElementById("packed");
+if (packed) unpacked(packed).then(drawCharts, drawCharts);
+else drawCharts();
