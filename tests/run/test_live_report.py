@@ -14,10 +14,11 @@ from plotly.offline import get_plotlyjs
 from test_report import Page
 
 from trueloop.atomic import WriteError
+from trueloop.cli import _live_report as live_report
+from trueloop.cli._live_report import LiveReport
 from trueloop.lengths import Interval
 from trueloop.records import EvalRecord
-from trueloop.run import MetricsLog, Run, compare, live_report, write_report
-from trueloop.run.live_report import LiveReport
+from trueloop.run import MetricsLog, Run, compare, write_report
 
 
 def unpacked(page: Path) -> str:

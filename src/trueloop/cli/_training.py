@@ -25,6 +25,7 @@ from trueloop.checkpoint import (
     place_of,
 )
 from trueloop.cli import OK, collect_as_usual
+from trueloop.cli._live_report import LiveReport
 from trueloop.cli._session import TrainingSession, load_weights, returned
 from trueloop.cli._signals import interrupted_by
 from trueloop.cli.options import Settings
@@ -37,7 +38,6 @@ from trueloop.loop import History, fit
 from trueloop.records import EvalRecord, StepRecord
 from trueloop.run import Figures, ProgressDisplay, Run, write_report
 from trueloop.run.formatting import duration, number, score_name
-from trueloop.run.live_report import LiveReport
 from trueloop.run.log import LOG
 from trueloop.run.log_reader import has_lines, read_log
 from trueloop.run.profile import FOLDER, TRACE, Profile, in_short
