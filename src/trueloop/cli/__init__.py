@@ -28,6 +28,7 @@ VERBS = {
     "export": "write a run's model for use without trueloop: Python, torch, ONNX",
     "generate": "write text with a trained language model, or score a text",
     "runs": "list the runs in a folder",
+    "follow": "show the curves of a run in the terminal as it goes",
     "report": "write a run's report again, or compare several runs",
     "check": "find silent training bugs in source, without running it",
     "watch": "run your program unchanged, and find silent training bugs",
