@@ -103,7 +103,7 @@ def cannot_read(path: Path, error: OSError) -> str:
         remedy = "give a regular file"
     elif isinstance(error, TooLargeError):
         remedy = "check that it is the file you mean"
-    elif isinstance(error, (FileNotFoundError, NotADirectoryError)):
+    elif isinstance(error, (FileNotFoundError, NotADirectoryError)) or error.errno == errno.ELOOP:
         remedy = "check the path"
     return f"cannot read {os.fspath(path)} ({error.strerror or error}): {remedy}"
 

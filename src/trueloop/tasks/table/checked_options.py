@@ -100,11 +100,21 @@ def inputs_of(options: TableOptions, columns: Sequence[str]) -> list[str]:
     return [name for name in columns if name not in out]
 
 
+def check_log_target(options: TableOptions) -> None:
+    """Raise `ConfigError` for the logarithm of a target of classes."""
+    if options.log_target:
+        raise ConfigError(
+            f"--log-target is for a regression, and {options.target!r} is a column of classes: "
+            "leave out --log-target, or write --kind regression"
+        )
+
+
 def check_rows(count: int, data: Path | None) -> None:
     """Raise `DataError` for too few rows with a target."""
     if count < FEWEST_ROWS:
+        rows = "1 row" if count == 1 else f"{count} rows"
         raise DataError(
-            f"{data} has {count} rows with a target, too few to learn from and to judge by: give "
+            f"{data} has {rows} with a target, too few to learn from and to judge by: give "
             f"{FEWEST_ROWS} or more"
         )
 

@@ -50,6 +50,11 @@ def read_frame(path: Path, errors: RowErrors | None = None) -> pl.DataFrame:
     content = _bytes(path)
     if content.startswith(b"PAR1"):
         frame = _read_parquet(path, content)
+    elif path.suffix.lower() == ".parquet":
+        raise DataError(
+            f"{path} is not Parquet, it does not begin with PAR1: write it again, or rename it to "
+            ".csv if it is CSV"
+        )
     else:
         frame = _read_csv(path, content, errors)
     if frame.height == 0:

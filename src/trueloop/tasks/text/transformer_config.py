@@ -85,7 +85,8 @@ class TransformerConfig:
         if self.head_width is None and self.width % self.heads:
             raise ConfigError(
                 f"width={self.width} cannot be divided by heads={self.heads}: write e.g. "
-                f"width={math.ceil(self.width / self.heads) * self.heads}, or give head_width"
+                f"width={math.ceil(self.width / self.heads) * self.heads} or "
+                f"heads={math.gcd(self.width, self.heads)}"
             )
         if self.heads % self.n_kv_heads:
             raise ConfigError(
