@@ -77,10 +77,10 @@ def test_an_input_of_a_csv_without_a_value_is_left_out_and_not_asked_for_again(t
         ("\n\n", "is empty: give a file with a header and rows"),
         ("x,y\n", "has a header but no rows"),
         ("x,y\n\n\n", "has a header but no rows"),
-        ("x,y\n1,2\n", "1 rows with a target, too few"),
-        ("x,y\n1,a\n", "1 rows with a target, too few"),
+        ("x,y\n1,2\n", "1 row with a target, too few"),
+        ("x,y\n1,a\n", "1 row with a target, too few"),
         ("x,y\n" + 40 * "1,\n", "the target 'y' is empty in every row"),
-        ("x,y\n" + 40 * "1,\n" + "2,1\n", "1 rows with a target, too few"),
+        ("x,y\n" + 40 * "1,\n" + "2,1\n", "1 row with a target, too few"),
         ("x,y\n" + 40 * "1,a\n", "one class only"),
     ],
 )
@@ -94,7 +94,7 @@ def test_a_parquet_file_of_nothing_is_named(parquet, refusal):
     refusal(table(parquet()), "has no column: give a target and something to predict it from")
     empty = pl.Series([], dtype=pl.Float64)
     refusal(table(parquet(x=empty, y=empty)), "has a header but no rows")
-    refusal(table(parquet(x=[1], y=[2])), "1 rows with a target, too few")
+    refusal(table(parquet(x=[1], y=[2])), "1 row with a target, too few")
 
 
 def test_a_target_that_cannot_be_read_is_not_to_be_dropped(parquet, refusal):
