@@ -137,6 +137,8 @@ def _evaluations(size: int, batch_size: int) -> list[str]:
             classification.MulticlassConfusionMatrix(CLASSES),
         ),
         {"auroc": classification.MulticlassAUROC(CLASSES)},
+        {"f1": classification.MulticlassF1Score(CLASSES), "entropy": _entropies},
+        [Counted(), {"entropy": lambda outputs, targets: _entropies(outputs, targets).mean()}],
     ]
     for each in sets:
         loss_fn = _distilled if isinstance(each, metrics._sets.Distillation) else supervised
@@ -149,6 +151,7 @@ def _evaluations(size: int, batch_size: int) -> list[str]:
         (wide, metrics.for_task("regression")),
         (one, metrics.for_task("robust")),
         (one, torchmetrics.MeanSquaredError()),
+        (wide, metrics.transformed(metrics.for_task("regression"), torch.expm1)),
         (one, {"mean": torchmetrics.MeanAbsoluteError(), "r2": torchmetrics.R2Score()}),
     ]
     found += [trueloop.evaluate(each, feed, _regressed, meter) for each, meter in single]
@@ -159,6 +162,10 @@ def _evaluations(size: int, batch_size: int) -> list[str]:
     )
     predicted = trueloop.predict(model, trueloop.Feed(x, batch_size))
     return [_exact(record) for record in found] + [repr(predicted.tolist())]
+
+
+def _entropies(outputs: Tensor, _: Tensor) -> Tensor:
+    return nn.functional.cross_entropy(outputs, outputs.softmax(1), reduction="none")
 
 
 def _distilled(model: nn.Module, batch: Any) -> LossOutput:

@@ -12,7 +12,7 @@ import pytest
 import torch
 import torchmetrics
 from sklearn import metrics as sk
-from torch import Tensor
+from torch import Tensor, nn
 
 from trueloop import metrics
 from trueloop.errors import ConfigError, LossError
@@ -455,6 +455,86 @@ def test_wrap_takes_torchmetrics_in_every_form():
 )
 def test_metrics_are_named_after_their_class(name, expected):
     assert snake_case(name) == expected
+
+
+def test_functions_are_means_over_samples():
+    """Per-sample values and a batch's mean alike, whatever the sizes of the batches."""
+    x, y = drawn(N, 2), drawn(N, 2, seed=1)
+    functions = {
+        "mae": lambda x, y: (x - y).abs().mean(1),
+        "mse": nn.MSELoss(),
+        "near": lambda x, y: ((x - y).norm(dim=1) < 1)[:, None],
+        "mse in numpy": lambda x, y: sk.mean_squared_error(y.numpy(), x.numpy()),
+    }
+    found = fed(metrics.wrap(functions), x, y)
+    expected = {
+        "mae": sk.mean_absolute_error(y, x),
+        "mse": sk.mean_squared_error(y, x),
+        "near": np.mean(np.linalg.norm((x - y).numpy(), axis=1) < 1),
+        "mse in numpy": sk.mean_squared_error(y, x),
+    }
+    assert found.compute() == pytest.approx(expected, rel=1e-6)
+    again = metrics.wrap(functions)
+    again.load_state_dict(found.state_dict())
+    assert again.compute() == found.compute()
+    found.reset()
+    assert all(math.isnan(value) for value in found.compute().values())
+
+
+def test_functions_metrics_and_sets_go_together():
+    x, y = drawn(N, 3), indices(3, N)
+    right = pytest.approx((x.argmax(1) == y).double().mean().item())
+    accuracy = torchmetrics.classification.MulticlassAccuracy(3, average="micro")
+    hits = {"hits": lambda x, y: x.argmax(1) == y}
+    mixed = fed(metrics.wrap({"theirs": accuracy, **hits}), x, y)
+    assert mixed.compute() == {"theirs": right, "hits": right}
+    ours = metrics.for_task("multiclass", classes=3)
+    found = fed(metrics.wrap([ours, hits]), x, y)
+    assert found.compute() == {**ours.compute(), "hits": right}
+    assert found.details() == ours.details()
+    assert found.is_resumable
+    again = metrics.wrap([metrics.for_task("multiclass", classes=3), hits])
+    again.load_state_dict(found.state_dict())
+    assert again.compute() == found.compute()
+    with pytest.raises(ConfigError, match="two metrics have the name 'hits'"):
+        fed(metrics.wrap([hits, hits]), x, y).compute()
+
+
+def test_transformed_metrics_are_in_the_target_s_own_unit():
+    prices = drawn(N).exp() * 1000
+    outputs = prices.log1p() + 0.1 * drawn(N, seed=1)
+    found = fed(
+        metrics.transformed(metrics.for_task("regression"), torch.expm1), outputs, prices.log1p()
+    )
+    back = outputs.double().expm1()
+    expected = {
+        "mae": sk.mean_absolute_error(prices, back),
+        "rmse": sk.root_mean_squared_error(prices, back),
+        "r2": sk.r2_score(prices, back),
+    }
+    assert found.compute() == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (torch.ones(7, 2), r"tensor of shape \(7, 2\) for 7 samples: return one value per sample"),
+        (torch.ones(2), r"tensor of shape \(2,\) for 7 samples"),
+        ("0.5", "metric 'mine' returned a str"),
+        (None, "metric 'mine' returned"),
+    ],
+)
+def test_functions_that_return_anything_else_are_refused(value, said):
+    found = metrics.wrap({"mine": lambda x, y: value})
+    with pytest.raises(ConfigError, match=said):
+        found.update(torch.ones(7, 3), torch.ones(7))
+
+
+def test_a_function_of_other_arguments_is_refused():
+    with pytest.raises(ConfigError, match=r"metrics\['mine'\] is called with \(outputs, targets\)"):
+        metrics.wrap({"mine": lambda x: x})
+    with pytest.raises(ConfigError, match="inverse is called with"):
+        metrics.transformed(metrics.for_task("regression"), lambda x, y: x)
 
 
 @pytest.mark.parametrize("given", ["accuracy", [], {"a": "b"}, {}, lambda x, y: 0.0])

@@ -65,9 +65,10 @@ def evaluate(
         model: any module; its modules' modes and its weights are afterwards what they were.
         feed: a `Feed` or a `DataLoader`.
         loss_fn: `loss_fn(model, batch)`, as for `Step`.
-        metrics: a set of `trueloop.metrics`, a torchmetrics metric or collection, or a dict of
-            them; they need a `loss_fn` that returns a `LossOutput` with outputs and targets (as
-            `supervised` does).
+        metrics: a set of `trueloop.metrics`, a torchmetrics metric or collection, a dict of names
+            to metrics or to functions of (outputs, targets) (`metrics.wrap` says what these
+            return), or a list of all these; they need a `loss_fn` that returns a `LossOutput` with
+            outputs and targets (as `supervised` does).
         precision: `fp32`, `bf16` or `fp16`: autocast around the forward and the loss.
         collect: put all `outputs` and `targets` into the record's details as CPU tensors in the
             feed's order (in the tuples and dicts that they come in), those of half precision as

@@ -38,16 +38,19 @@ squares below 1e-4 for zero) or far from zero (float32 sums of squares cancel).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
+
+from torch import nn
 
 from trueloop import _options
 from trueloop.errors import ConfigError
 from trueloop.metrics import _sets
 from trueloop.metrics._base import MetricSet, over_ranks
+from trueloop.metrics._functions import Combined, Functions, Transformed
 from trueloop.metrics._wrapped import Wrapped, snake_case
 
-__all__ = ["MetricSet", "for_task", "over_ranks", "wrap"]
+__all__ = ["MetricSet", "for_task", "over_ranks", "transformed", "wrap"]
 
 
 def for_task(
@@ -158,33 +161,82 @@ def _check_classes(kind: str, classes: int | None) -> None:
 def wrap(metrics: Any) -> MetricSet | None:
     """The metrics that a user gives to `evaluate`, as a `MetricSet`.
 
+    A function of (outputs, targets) returns one value per sample, shape (B,), or the batch's mean,
+    a scalar, which is weighted by its B samples. Its score is the mean over all samples: exact for
+    what is a mean (absolute error, accuracy), and not for what is not (a root, a quotient, F1).
+
     Args:
         metrics: a `MetricSet`, a torchmetrics `Metric` or `MetricCollection`, a dict of names to
-            `Metric`, or None. A metric without a name is called after its class in snake case:
-            `MulticlassAccuracy` is `multiclass_accuracy`.
+            functions or `Metric`s, a list of any of these, or None. A metric without a name is
+            called after its class in snake case: `MulticlassAccuracy` is `multiclass_accuracy`.
 
     Returns:
         The set; None for None.
 
     Raises:
-        ConfigError: it is none of these.
+        ConfigError: it is none of these, or two have the same name.
     """
     if metrics is None or isinstance(metrics, MetricSet):
         return metrics
+    if isinstance(metrics, list) and metrics:
+        return Combined([_as_set(one) for one in metrics])
+    return _as_set(metrics)
+
+
+def _as_set(metrics: Any) -> MetricSet:
+    """Anything but None and a list as a set."""
+    if isinstance(metrics, MetricSet):
+        return metrics
+    named = dict(metrics) if isinstance(metrics, Mapping) else {}
+    functions = {str(name): one for name, one in named.items() if _is_function(one)}
+    if named and len(functions) == len(named):  # torchmetrics takes long to import
+        return Functions(functions)
     from torchmetrics import Metric, MetricCollection
 
     if isinstance(metrics, MetricCollection):
         return Wrapped([(None, metrics)])
     if isinstance(metrics, Metric):
         return Wrapped([(snake_case(type(metrics).__name__), metrics)])
-    if (
-        isinstance(metrics, Mapping)
-        and metrics
-        and all(isinstance(m, Metric) for m in metrics.values())
-    ):
-        return Wrapped([(str(name), metric) for name, metric in metrics.items()])
+    others = [(str(name), one) for name, one in named.items() if not _is_function(one)]
+    if named and all(isinstance(one, Metric) for _, one in others):
+        wrapped = Wrapped(list(others))
+        return Combined([wrapped, Functions(functions)]) if functions else wrapped
     raise ConfigError(
         f"metrics={_options.shown(metrics)} cannot be measured with: write metrics.for_task(...), "
-        "a torchmetrics Metric or MetricCollection, a dict of names to Metrics, or an instance of "
-        "a subclass of metrics.MetricSet"
+        "a torchmetrics Metric or MetricCollection, a dict of names to Metrics or to functions of "
+        "(outputs, targets), a list of these, or an instance of a subclass of metrics.MetricSet"
     )
+
+
+def _is_function(one: Any) -> bool:
+    """A plain function, or an object with `__call__`; a torchmetrics metric is a module."""
+    return callable(one) and not isinstance(one, (type, MetricSet)) and not _is_metric(one)
+
+
+def _is_metric(one: Any) -> bool:
+    return isinstance(one, nn.Module) and callable(getattr(one, "compute", None))
+
+
+def transformed(metrics: Any, inverse: Callable[[Any], Any]) -> MetricSet:
+    """Metrics in the target's own unit, of a model that is trained on a transformed target.
+
+    `inverse` is applied to outputs and targets of each batch before the metrics see them; the loss
+    is that of the transformed target. scikit-learn's `TransformedTargetRegressor` does the same:
+    `evaluate(..., metrics.transformed(metrics.for_task("regression"), torch.expm1))` for a target
+    that is log1p of the price.
+
+    Args:
+        metrics: as for `evaluate`.
+        inverse: takes outputs or targets as the loss gets them, and returns them in the own unit.
+
+    Returns:
+        The metrics, to give to `evaluate` or `fit`.
+
+    Raises:
+        ConfigError: `metrics` cannot be measured with; `inverse` does not take one argument.
+    """
+    inner = wrap(metrics)
+    if inner is None:
+        raise ConfigError("metrics=None has nothing to measure: write metrics.for_task(...)")
+    _options.function("inverse", inverse, "values", "inverse=torch.expm1")
+    return Transformed(inner, inverse)
