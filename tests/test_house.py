@@ -38,6 +38,7 @@ FLOORS = {
     "seed": 1,
     "cache": 1,
     "hidden_matrices": 1,
+    "transforms": 3,
     "group": 2,
     "folds": 2,
     "losses": 2,
@@ -318,7 +319,8 @@ PUBLIC = [
     "UserError", "cross_validate", "errors", "evaluate", "fit", "folds", "generate",
     "load_checkpoint", "load_weights",
     "lora", "losses", "metrics", "optimizers", "predict", "process_group", "records",
-    "save_weights", "schedules", "seed", "seed_everything", "supervised", "trackers", "watch",
+    "save_weights", "schedules", "seed", "seed_everything", "supervised", "trackers",
+    "transforms", "watch",
 ]  # fmt: skip
 
 

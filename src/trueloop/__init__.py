@@ -56,6 +56,7 @@ _MODULES = (
     "schedules",
     "seed",
     "trackers",
+    "transforms",
 )
 # What `%load_ext trueloop` looks for.
 _EXTENSION = {
@@ -95,6 +96,7 @@ if TYPE_CHECKING:
         schedules as schedules,
         seed as seed,
         trackers as trackers,
+        transforms as transforms,
     )
     from trueloop.checkpoint import Checkpoints as Checkpoints, load_checkpoint as load_checkpoint
     from trueloop.checkpoint.export import save_weights as save_weights

@@ -1,5 +1,5 @@
-"""The repeated part of a model, and its hidden matrices: those between its embeddings and its
-output layer."""
+"""The repeated part of a model: its hidden matrices, which are those between its embeddings and its
+output layer, and the depth of each parameter."""
 
 from __future__ import annotations
 
@@ -81,3 +81,75 @@ def _named(model: nn.Module, names: Any) -> Sequence[nn.Module]:
                 + nearest(name, list(known))
             )
     return [known[name] for name in names]
+
+
+def layer_scales(
+    model: nn.Module, decay: float, layers: Sequence[str] | None = None
+) -> dict[int, tuple[int, float]]:
+    """For each parameter, by its id: the number of its layer, from 0 at the input, and the factor
+    of its learning rate, decay ** (last layer - layer).
+
+    Without `layers`, all before the first repeated block is layer 0, each block is a layer, and all
+    after the last block is the last layer; a model without blocks has a layer for each module that
+    holds parameters itself, in the order of registration. `layers` names modules from input to
+    output. A tied parameter belongs to its first layer. Raises `ConfigError` for a name that the
+    model does not have, and for parameters outside of the named layers.
+    """
+    numbers = _layers_by_names(model, layers) if layers is not None else _layers_by_blocks(model)
+    present = sorted(set(numbers.values()))
+    order = {number: k for k, number in enumerate(present)}
+    last = len(present) - 1
+    return {key: (order[n], decay ** (last - order[n])) for key, n in numbers.items()}
+
+
+def _layers_by_blocks(model: nn.Module) -> dict[int, int]:
+    blocks = _outermost(model, {id(block) for block in repeated_modules(model)})
+    found: dict[int, int] = {}
+    if len(blocks) < 2:
+        for number, module in enumerate(model.modules()):
+            for parameter in module.parameters(recurse=False):
+                found.setdefault(id(parameter), number)
+        return found
+    inside = {id(p): n for n, block in enumerate(blocks, start=1) for p in block.parameters()}
+    number = 0
+    for parameter in model.parameters():
+        if id(parameter) in inside:
+            number = inside[id(parameter)]
+            found[id(parameter)] = number
+        else:  # between two blocks it belongs to the first of them
+            found[id(parameter)] = len(blocks) + 1 if number == len(blocks) else number
+    return found
+
+
+def _outermost(module: nn.Module, wanted: set[int]) -> list[nn.Module]:
+    found: list[nn.Module] = []
+    for child in module.children():
+        found += [child] if id(child) in wanted else _outermost(child, wanted)
+    return found
+
+
+def _layers_by_names(model: nn.Module, layers: Any) -> dict[int, int]:
+    is_list = isinstance(layers, (list, tuple)) and all(isinstance(name, str) for name in layers)
+    if not is_list or not layers:
+        raise ConfigError(
+            f"layers={_options.shown(layers)} is not a list of names of modules: write them from "
+            "input to output, e.g. layers=['embedding', 'encoder', 'head']"
+        )
+    known = dict(model.named_modules())
+    found: dict[int, int] = {}
+    for number, name in enumerate(layers):
+        if name not in known or not name:
+            raise ConfigError(
+                f"layers names {name!r}, and the model has no such module: "
+                + nearest(name, [each for each in known if each])
+            )
+        for parameter in known[name].parameters():
+            found.setdefault(id(parameter), number)
+    outside = [name for name, p in model.named_parameters() if id(p) not in found]
+    if outside:
+        raise ConfigError(
+            f"layers has no module that contains the parameter {outside[0]!r}"
+            + (f" ({len(outside)} in all)" if len(outside) > 1 else "")
+            + ": name each module with parameters, from input to output"
+        )
+    return found

@@ -21,7 +21,7 @@ from torch.optim import SGD, Adam, AdamW, Optimizer
 
 from trueloop import _options
 from trueloop.errors import ConfigError
-from trueloop.hidden_matrices import hidden_matrices
+from trueloop.hidden_matrices import hidden_matrices, layer_scales
 
 __all__ = ["adam", "adamw", "by_name", "muon", "parameter_groups", "sgd"]
 
@@ -44,6 +44,8 @@ def adamw(
     weight_decay: float = 0.01,
     betas: tuple[float, float] = (0.9, 0.999),
     eps: float = 1e-8,
+    layer_decay: float | None = None,
+    layers: Sequence[str] | None = None,
 ) -> AdamW:
     """AdamW: Adam with weight decay that is apart from the gradient.
 
@@ -59,6 +61,9 @@ def adamw(
             1. Means over some 1 / (1 - beta) updates.
         eps: added to the root of the mean square, so that no update is divided by 0; 0 or above,
             in the gradient's unit.
+        layer_decay: factor from each layer's lr to that of the layer before it, above 0 and at most
+            1: `parameter_groups` says how layers are found. None: one lr.
+        layers: names of the layers' modules from input to output; None: found.
 
     Returns:
         torch's optimizer, with one or two parameter groups.
@@ -66,7 +71,8 @@ def adamw(
     Raises:
         ConfigError: a value that cannot work, or a model with nothing to train.
     """
-    return _build(AdamW, model, lr, weight_decay, **_adam_options(betas, eps))
+    depth = {"layer_decay": layer_decay, "layers": layers}
+    return _build(AdamW, model, lr, weight_decay, depth, **_adam_options(betas, eps))
 
 
 def adam(
@@ -76,6 +82,8 @@ def adam(
     weight_decay: float = 0.0,
     betas: tuple[float, float] = (0.9, 0.999),
     eps: float = 1e-8,
+    layer_decay: float | None = None,
+    layers: Sequence[str] | None = None,
 ) -> Adam:
     """Adam: updates of about the size `lr`, whatever the size of the gradient.
 
@@ -90,6 +98,9 @@ def adam(
             1. Means over some 1 / (1 - beta) updates.
         eps: added to the root of the mean square, so that no update is divided by 0; 0 or above,
             in the gradient's unit.
+        layer_decay: factor from each layer's lr to that of the layer before it, above 0 and at most
+            1: `parameter_groups` says how layers are found. None: one lr.
+        layers: names of the layers' modules from input to output; None: found.
 
     Returns:
         torch's optimizer, with one or two parameter groups.
@@ -97,7 +108,8 @@ def adam(
     Raises:
         ConfigError: a value that cannot work, or a model with nothing to train.
     """
-    return _build(Adam, model, lr, weight_decay, **_adam_options(betas, eps))
+    depth = {"layer_decay": layer_decay, "layers": layers}
+    return _build(Adam, model, lr, weight_decay, depth, **_adam_options(betas, eps))
 
 
 def sgd(
@@ -107,6 +119,8 @@ def sgd(
     weight_decay: float = 0.0,
     momentum: float = 0.9,
     nesterov: bool = True,
+    layer_decay: float | None = None,
+    layers: Sequence[str] | None = None,
 ) -> SGD:
     """Stochastic gradient descent with (Nesterov) momentum.
 
@@ -122,6 +136,9 @@ def sgd(
         momentum: the share of the last update's buffer that is kept, from 0 (none) to below 1.
         nesterov: take the gradient's part of the buffer one update ahead; without momentum it has
             no effect.
+        layer_decay: factor from each layer's lr to that of the layer before it, above 0 and at most
+            1: `parameter_groups` says how layers are found. None: one lr.
+        layers: names of the layers' modules from input to output; None: found.
 
     Returns:
         torch's optimizer, with one or two parameter groups.
@@ -131,7 +148,8 @@ def sgd(
     """
     momentum = _options.share("momentum", momentum, below_one=True, example="0.9")
     nesterov = _options.flag("nesterov", nesterov) and momentum > 0
-    return _build(SGD, model, lr, weight_decay, momentum=momentum, nesterov=nesterov)
+    depth = {"layer_decay": layer_decay, "layers": layers}
+    return _build(SGD, model, lr, weight_decay, depth, momentum=momentum, nesterov=nesterov)
 
 
 def muon(
@@ -243,7 +261,12 @@ _BY_NAME: dict[str, Callable[..., Any]] = {"adamw": adamw, "adam": adam, "sgd": 
 
 
 def by_name(
-    name: str, model: Parameters, lr: float, *, weight_decay: float
+    name: str,
+    model: Parameters,
+    lr: float,
+    *,
+    weight_decay: float,
+    layer_decay: float | None = None,
 ) -> Optimizer | list[Optimizer]:
     """An optimizer with its defaults, by the name of its function.
 
@@ -252,6 +275,7 @@ def by_name(
         model: the module, or an iterable of parameters (not for `muon`).
         lr: learning rate, above 0.
         weight_decay: 0 or above; see the function.
+        layer_decay: as `adamw` has it; None: one lr.
 
     Returns:
         What the function returns: one optimizer, or of `muon` a list of them.
@@ -260,27 +284,59 @@ def by_name(
         ConfigError: an unknown name, a value that cannot work, or a model with nothing to train.
     """
     make = _BY_NAME[_options.by_name("optimizer", name, _BY_NAME)]
-    found: Optimizer | list[Optimizer] = make(model, lr, weight_decay=weight_decay)
+    depth: dict[str, Any] = {} if layer_decay is None else {"layer_decay": layer_decay}
+    if depth and make is muon:
+        raise ConfigError("muon takes no layer_decay: choose adamw, adam or sgd")
+    found: Optimizer | list[Optimizer] = make(model, lr, weight_decay=weight_decay, **depth)
     return found
 
 
-def parameter_groups(model: Parameters, weight_decay: float) -> list[dict[str, Any]]:
+def parameter_groups(
+    model: Parameters,
+    weight_decay: float,
+    *,
+    lr: float | None = None,
+    layer_decay: float | None = None,
+    layers: Sequence[str] | None = None,
+) -> list[dict[str, Any]]:
     """Trainable parameters in two groups, decayed and not; in one if nothing decays.
 
     For an optimizer that is not one of this module's: `Lion(parameter_groups(model, 0.1), lr=...)`.
+
+    With `layer_decay` each layer has separate groups, with lr · layer_decay ** (layers after it):
+    the last layer learns at `lr`, the first ones change least (Clark, Luong, Le and Manning,
+    "ELECTRA", ICLR 2020; Bao, Dong, Piao and Wei, "BEiT", ICLR 2022). Everything before the first
+    repeated block is layer 0 (embeddings), each block is a layer, and everything after the last one
+    is the last layer (the final norm and the head). A model without blocks has a layer for each
+    module that holds parameters itself, in the order of registration.
 
     Args:
         model: the module, or an iterable of bare parameters, which has no layers to look at: those
             of fewer than two dimensions are left undecayed.
         weight_decay: of the first group; 0 or above.
+        lr: the learning rate, which `layer_decay` needs.
+        layer_decay: factor from each layer's lr to that of the layer before it, above 0 and at most
+            1; None: no `lr` in the groups.
+        layers: names of the layers' modules from input to output, which contain all parameters;
+            None: found as above.
 
     Returns:
         Groups for an optimizer, each with `params`, `weight_decay` and, where there are two, a
-        `name`: `decay` or `no_decay`.
+        `name`: `decay` or `no_decay`; with `layer_decay` also `lr`, and `layer_3/decay`.
 
     Raises:
-        ConfigError: nothing to train, or what is given has no parameters.
+        ConfigError: nothing to train, or what is given has no parameters; a layer that the model
+            does not have.
     """
+    if layer_decay is not None:
+        return _by_layer(model, weight_decay, lr, layer_decay, layers)
+    if layers is not None:
+        raise ConfigError("layers is for layer_decay: write e.g. layer_decay=0.75 with it")
+    return _by_decay(model, weight_decay)
+
+
+def _by_decay(model: Parameters, weight_decay: float) -> list[dict[str, Any]]:
+    """The groups of `parameter_groups` without layers."""
     weight_decay = _options.not_negative("weight_decay", weight_decay, "0.01")
     of_norms: set[int] = set()
     if isinstance(model, nn.Module):
@@ -304,6 +360,33 @@ def parameter_groups(model: Parameters, weight_decay: float) -> list[dict[str, A
         {"params": kept, "weight_decay": 0.0, "name": "no_decay"},
     ]
     return [group for group in groups if group["params"]]
+
+
+def _by_layer(
+    model: Any, weight_decay: float, lr: float | None, decay: float, layers: Any
+) -> list[dict[str, Any]]:
+    """The groups of `parameter_groups`, cut by layer, each with its learning rate."""
+    if _options.share("layer_decay", decay, example="0.75") == 0:
+        raise ConfigError(f"layer_decay={decay} must be above 0: write e.g. layer_decay=0.75")
+    if not isinstance(model, nn.Module):
+        raise ConfigError(
+            "layer_decay needs the model, whose layers say how deep a parameter is: give the model "
+            "in place of its parameters"
+        )
+    if lr is None:
+        raise ConfigError(
+            "layer_decay needs the learning rate: write parameter_groups(model, weight_decay, "
+            f"lr=1e-3, layer_decay={decay})"
+        )
+    found = layer_scales(model, decay, layers)
+    cut: dict[tuple[int, int], dict[str, Any]] = {}
+    for kind, group in enumerate(_by_decay(model, weight_decay)):
+        for parameter in group["params"]:
+            layer, scale = found[id(parameter)]
+            suffix = f"/{group['name']}" if "name" in group else ""
+            new = {**group, "params": [], "lr": lr * scale, "name": f"layer_{layer}{suffix}"}
+            cut.setdefault((layer, kind), new)["params"].append(parameter)
+    return [cut[key] for key in sorted(cut)]
 
 
 def _parameters(model: Any) -> list[Tensor]:
@@ -376,9 +459,16 @@ def _adam_options(betas: Any, eps: Any) -> dict[str, Any]:
     return {"betas": (first, second), "eps": _options.not_negative("eps", eps, "1e-8")}
 
 
-def _build(kind: type[_O], model: Parameters, lr: float, weight_decay: float, **options: Any) -> _O:
+def _build(
+    kind: type[_O],
+    model: Parameters,
+    lr: float,
+    weight_decay: float,
+    depth: dict[str, Any],
+    **options: Any,
+) -> _O:
     lr = _options.positive("lr", lr, "1e-3")
-    groups = parameter_groups(model, weight_decay)
+    groups = parameter_groups(model, weight_decay, lr=lr, **depth)
     return _fused(kind, groups, _has_sparse(model), lr=lr, **options)
 
 

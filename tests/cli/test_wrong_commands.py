@@ -19,9 +19,9 @@ TABLE = "train table --data t.csv --target b"
 OPTIONS = {
     SPIRAL: (
         "epochs batch-size optimizer lr weight-decay schedule warmup clip-norm clip-value "
-        "ema swa accumulate precision nonfinite monitor patience min-delta resume seed workers "
-        "device threads max-minutes save-every keep-last on-save-error compile deterministic "
-        "doctor quiet config"
+        "ema swa layer-decay accumulate precision nonfinite monitor patience min-delta resume seed "
+        "workers device threads max-minutes save-every keep-last on-save-error compile "
+        "deterministic doctor quiet config"
     ),
     TABLE: "target kind nan val-share test-share log-target width layers dropout val-data data",
     "train images --data photos": "size broken augment mirror width val-share memory-gb data",
@@ -49,6 +49,8 @@ WRONG = [
     ("train x.py:Nope", "x.py has no class 'Nope'"),
     ("train gone.py:Mine", "gone.py"),
     ("train fifo", "write trueloop train table --data fifo"),
+    ("train spiral --layer-decay 1.5", "--layer-decay"),
+    ("train spiral --layer-decay 0.5 --optimizer muon", "muon takes no layer_decay"),
     # averages of the weights
     ("train spiral --ema 1", "--ema must be from 0 to below 1, not 1: write --ema 0.999"),
     ("train spiral --swa 5", "--swa: 5 of what? write '5 epochs'"),

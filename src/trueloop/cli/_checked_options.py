@@ -47,6 +47,7 @@ def check(recipe: Recipe, run: Any) -> None:
     above_0("--grace-seconds", run.grace_seconds, limits.MOST_MINUTES, "30")
     above_0("--hang-minutes", run.hang_minutes, limits.MOST_MINUTES, "10, or null for the default")
     check_range("--weight-decay", recipe.weight_decay, 0, limits.MOST_RATE, example=0.01)
+    above_0("--layer-decay", recipe.layer_decay, 1, "0.75, or null for one rate")
     check_range("--min-delta", recipe.min_delta, 0, limits.MOST_NORM, example=0)
     if recipe.min_delta and recipe.patience is None:
         raise ConfigError("--min-delta is for early stopping: write --patience N with it")

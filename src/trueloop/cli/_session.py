@@ -143,7 +143,11 @@ def _make_step(
     recipe: Recipe, run: RunOptions, model: nn.Module, task: Task, parallel: str | None
 ) -> Step:
     optimizer = optimizers.by_name(
-        recipe.optimizer, model, recipe.lr, weight_decay=recipe.weight_decay
+        recipe.optimizer,
+        model,
+        recipe.lr,
+        weight_decay=recipe.weight_decay,
+        layer_decay=recipe.layer_decay,
     )
     return Step(
         model,

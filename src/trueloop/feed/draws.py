@@ -69,6 +69,28 @@ class Draws:
         both = np.stack((radius * np.cos(angle), radius * np.sin(angle)), axis=2)
         return self._tensor(both.reshape(len(words), 2 * pairs)[:, :k].astype(np.float32))
 
+    def generator(self) -> np.random.RandomState:
+        """A generator for the whole batch.
+
+        A function of (seed, epoch, the batch's first sample) and of the draws made before.
+
+        Returns:
+            One of numpy's `RandomState`, whose streams are the same in each version of numpy.
+        """
+        word = int(self._words(1)[0, 0])
+        return np.random.RandomState([word & 0xFFFFFFFF, word >> 32])
+
+    def tensor(self, values: npt.NDArray[np.float64]) -> Tensor:
+        """Numbers of `generator` where the batch is.
+
+        Args:
+            values: of any shape.
+
+        Returns:
+            float32 of that shape, on the batch's device.
+        """
+        return self._tensor(values.astype(np.float32))
+
     def _words(self, k: int) -> npt.NDArray[np.uint64]:
         """`mix(seed, epoch, index, column)` for the next `k` columns, uint64 of shape (B, k)."""
         columns = np.arange(self._column, self._column + k, dtype=np.uint64)

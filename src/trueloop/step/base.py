@@ -23,6 +23,7 @@ from trueloop.step.outliers import NormHistory, Outliers
 from trueloop.step.parallel import LossFn, Parallel
 from trueloop.step.precision import Precision
 from trueloop.step.schedule import Plan
+from trueloop.step.unfreezing import Unfreezing
 
 OnOutputs = Callable[[Any, Any], object]
 
@@ -72,6 +73,7 @@ class StepBase:
     _schedules: BoundSchedules
     _groups: list[tuple[str, Optimizer]]
     _modes: Modes
+    _unfreezing: Unfreezing | None = None
     _average: AveragedWeights | None = None
     """The same as `_modes`, if the weights are averaged."""
     _warned: set[str]

@@ -42,6 +42,8 @@ def _no_gradient(step: StepBase) -> str:
     """Why forward and backward cannot be one graph."""
     if ranks.is_distributed() or step._parallel.view is not step.model:
         return "the ranks exchange gradients within the backward"
+    if step._unfreezing is not None:
+        return "parts of the model are unfrozen during the run"
     parameters = step._gradients.parameters
     devices = {p.device for p in parameters}
     if len(devices) > 1:

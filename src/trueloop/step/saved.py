@@ -26,7 +26,12 @@ SHAPE: Shape = {
     "window": MicroBatchWindow.STATE,
     "gradients": loading.GRADIENTS,
     "counters": TupleOf(COUNT, COUNT, COUNT, COUNT),
-    "options": {"precision": str, "accumulate": int, "schedule": OneOf(_NAME, ListOf(_NAME))},
+    "options": {
+        "precision": str,
+        "accumulate": int,
+        "schedule": OneOf(_NAME, ListOf(_NAME)),
+        "unfreeze": Maybe(_NAME),
+    },
     "agreed": Maybe(GlobalWindow.AGREED),
     "average": Maybe(averaging.STATE),
     "train_weights": Maybe(loading.GRADIENTS),
@@ -109,6 +114,8 @@ def restore(step: StepBase, state: dict[str, Any]) -> None:
     if isinstance(step._parallel, Splitting):
         step._parallel.parts = dict(state.get("split", []))
     step.epoch, step.batch, step.updates, step.skipped = state["counters"]
+    if step._unfreezing is not None:  # a window that is open here does not begin again
+        step._unfreezing.refresh(step.epoch, step.updates)
     step.resumed = True
 
 
@@ -120,9 +127,9 @@ def _check_same(step: StepBase, state: dict[str, Any]) -> None:
     joint_state.check_same(step.optimizers, state["optimizer"])
     saved = state["options"]
     for name, value in _options(step).items():
-        if saved[name] != value:
+        if saved.get(name) != value:
             raise RunError(
-                f"the checkpoint was written with {name}={saved[name]!r}, this step has "
+                f"the checkpoint was written with {name}={saved.get(name)!r}, this step has "
                 f"{name}={value!r}: build the step as it was"
             )
     _check_average(step, state.get("average"))
@@ -168,4 +175,5 @@ def _options(step: StepBase) -> dict[str, Any]:
         "precision": step.precision.name,
         "accumulate": step._window.size,
         "schedule": step._schedules.names,
+        "unfreeze": None if step._unfreezing is None else step._unfreezing.described,
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
@@ -39,8 +39,9 @@ from trueloop.step.outliers import NormHistory, Outliers, Position, checked_outl
 from trueloop.step.ownership import Ownership
 from trueloop.step.parallel import DDPOptions, LossFn, Parallel
 from trueloop.step.recompute import Recompute, recompute_blocks
-from trueloop.step.schedule import Plan, Schedule, Scores
+from trueloop.step.schedule import Length, Plan, Schedule, Scores
 from trueloop.step.sharding import FSDPOptions
+from trueloop.step.unfreezing import unfreezing
 
 _NOTHING: AbstractContextManager[Any] = nullcontext()
 
@@ -88,6 +89,8 @@ class Step(StepBase):
             modules, its name, or every so many-th block.
         average: `EMA(0.999)` or `SWA()`: an average of the weights is what is evaluated, saved and
             used; see `evaluating`. A state has the weights in training beside it.
+        unfreeze: `{"backbone": "2 epochs"}`: modules, by name, that are frozen until then (docs/
+            fine-tuning.md). The optimizer has their parameters from the start.
         parallel: `ddp` or `DDPOptions`: each rank has the whole model, and all of `loss_fn` is
             DDP's forward; `fsdp` or `FSDPOptions`: each has a shard, and `loss_fn` calls
             `model(...)`; one on the device meta gets its values here. In one process it changes
@@ -118,6 +121,7 @@ class Step(StepBase):
         compile: bool | str | dict[str, Any] | None = None,
         recompute: Recompute | None = None,
         average: EMA | SWA | None = None,
+        unfreeze: Mapping[str, Length] | None = None,
         parallel: str | DDPOptions | FSDPOptions | None = None,
     ) -> None:
         clip.check_limits(clip_norm, clip_value)
@@ -135,6 +139,7 @@ class Step(StepBase):
         self.loss_fn = loss_fn
         self.clip_norm, self.clip_value = clip_norm, clip_value
         self._gradients = Gradients(self.model, self.optimizers)
+        self._unfreezing = unfreezing(self.model, self._gradients.held, unfreeze)
         self._ownership = Ownership(self.model, self._gradients, len(self.optimizers))
         self.device = self._parallel.device or self._gradients.parameters[0].device
         self.precision = precisions.by_name(precision, self.device)
@@ -413,8 +418,9 @@ class Step(StepBase):
         self._plan = plan = Plan.of(epochs, updates, batches, self._window.size)
         self._schedules.bind(plan)
         self._schedules.check(plan)
-        if self._average is not None:
-            self._average.plan(plan)
+        for part in (self._average, self._unfreezing):
+            if part is not None:
+                part.plan(plan)
         return plan
 
     def state_dict(self) -> dict[str, Any]:
@@ -454,6 +460,8 @@ class Step(StepBase):
             arguments.check_mode(self.model)
         if not self._schedules.is_bound:
             self._schedules.bind(None)
+        if self._unfreezing is not None:
+            self._unfreezing.begin(self.epoch, self.updates)
         self._gradients.refresh()
         if not self._is_alone:
             self._window.refresh_names()

@@ -40,6 +40,9 @@ class Recipe:
     """Peak learning rate."""
     weight_decay: float = option(0.0, usual=True)
     """Weight decay of matrices and kernels; biases and norms have none."""
+    layer_decay: float | None = option(None, unset="one rate")
+    """Factor from each layer's learning rate to that of the layer before, such as 0.75 for
+    fine-tuning. The first layers change least."""
     schedule: str = option("cosine", usual=True, choices=SCHEDULES)
     """Learning-rate schedule."""
     warmup: str | None = option(None, usual=True)

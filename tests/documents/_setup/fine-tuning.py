@@ -9,3 +9,6 @@ class Attention(nn.Module):
 
 model = nn.Sequential(Attention(), nn.Linear(8, 3))
 REPLACED = {"rank=8": "rank=2"}
+from collections import OrderedDict
+
+backbone, width, classes = Attention(), 8, 3
