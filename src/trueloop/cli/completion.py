@@ -16,11 +16,11 @@ from trueloop.option import OptionFacts
 SHELLS = ("bash", "zsh", "fish")
 _OF_A_TASK = ("train", "tune", "verify-resume")
 _EPILOG = """\
-Write the script where your shell looks for it, and start a new shell:
+Write the script into the file where your shell looks for it, and start a new shell:
 
-  bash  trueloop completion bash > ~/.local/share/bash-completion/completions/trueloop
-  zsh   trueloop completion zsh > ~/.zfunc/_trueloop   (a folder of your fpath)
-  fish  trueloop completion fish > ~/.config/fish/completions/trueloop.fish
+  bash  ~/.local/share/bash-completion/completions/trueloop
+  zsh   ~/.zfunc/_trueloop, or a different folder of your fpath
+  fish  ~/.config/fish/completions/trueloop.fish
 
 The script knows the options of this version: write it again after an update.
 
