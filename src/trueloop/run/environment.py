@@ -18,6 +18,10 @@ import torch
 
 from trueloop import device as devices, ranks
 
+MOST_PATCH = 1_000_000
+"""Bytes of the uncommitted changes that a run keeps."""
+_MOST_NAMES = 50
+
 
 def environment(device: torch.device | None = None, parallel: str | None = None) -> dict[str, Any]:
     """Versions, platform, device, command line, start time and git commit; every rank calls it.
@@ -81,16 +85,34 @@ def launched_by() -> str | None:
 
 
 def _git() -> dict[str, Any] | None:
-    """The commit checked out here and whether tracked files differ from it; None outside git."""
-
-    def ask(*words: str) -> str:
-        answer = subprocess.run(
-            ["git", *words], capture_output=True, text=True, timeout=2, check=True
-        )
-        return answer.stdout.strip()
-
+    """The commit checked out here, whether tracked files differ from it, and which Python files are
+    not tracked; None outside git."""
     try:
-        commit = ask("rev-parse", "HEAD")
-        return {"commit": commit, "modified": bool(ask("status", "--porcelain", "-uno"))}
+        commit = _ask_git("rev-parse", "HEAD").strip()
+        facts = {"commit": commit, "modified": bool(_ask_git("status", "--porcelain", "-uno"))}
+        others = _ask_git("ls-files", "--others", "--exclude-standard", "--", "*.py").splitlines()
     except (OSError, subprocess.SubprocessError):
         return None
+    return {**facts, "untracked": others[:_MOST_NAMES]} if others else facts
+
+
+def uncommitted_changes() -> bytes:
+    """The changes of tracked files since the commit checked out here, as `git apply` takes them;
+    empty outside git. A longer patch is cut at a megabyte, which its last line notes."""
+    try:
+        patch = _ask_git("diff", "--binary", "HEAD").encode("utf-8", "surrogateescape")
+    except (OSError, subprocess.SubprocessError):
+        return b""
+    if len(patch) <= MOST_PATCH:
+        return patch
+    kept = patch[:MOST_PATCH].rpartition(b"\n")[0]
+    return kept + f"\n# cut: {len(kept):,} of {len(patch):,} bytes\n".encode()
+
+
+def _ask_git(*words: str) -> str:
+    answer = subprocess.run(
+        ["git", *words],
+        capture_output=True, text=True, encoding="utf-8", errors="surrogateescape", timeout=2,
+        check=True,
+    )  # fmt: skip
+    return answer.stdout

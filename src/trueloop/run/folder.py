@@ -11,15 +11,21 @@ from pathlib import Path
 from typing import Any
 
 from trueloop import ranks
-from trueloop.checkpoint import LOCK, claimed
+from trueloop.checkpoint import LOCK, claimed, write_atomic
 from trueloop.errors import RunError, nearest
 from trueloop.files import special_kind
+from trueloop.run.environment import uncommitted_changes
 from trueloop.run.json_files import write_json
 
 CONFIG = "config.json"
 """The file that makes a folder a run."""
+PATCH = "changes.patch"
+"""The changes of the code since its commit, when the run began."""
 # All that `create` writes before the file that makes the folder a run, and while it writes that.
-_UNBORN = re.compile(r"environment\.json|\.lock|\.(environment|config)\.json\.\d+\.tmp")
+_UNBORN = re.compile(
+    r"environment\.json|changes\.patch|\.lock"
+    r"|\.(environment\.json|changes\.patch|config\.json)\.\d+\.tmp"
+)
 
 _REACHED = (
     "results.json", "checkpoints", "metrics.jsonl", "pictures", "report.html", "plotly.min.js",
@@ -75,6 +81,8 @@ def make(path: Path, config: Mapping[str, Any], environment: Mapping[str, Any]) 
     make_folder(path)
     try:
         write_json(path / "environment.json", environment)
+        if (environment.get("git") or {}).get("modified"):
+            write_atomic(path / PATCH, uncommitted_changes())
         # Last, because this file is what makes the folder a run.
         write_json(path / CONFIG, config)
     except BaseException:
