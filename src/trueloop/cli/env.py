@@ -27,7 +27,7 @@ def main(argv: Sequence[str]) -> int:
         usage="trueloop env [options]",
         description="Print versions, devices, threads, variables and disk space as a training "
         "would have them, and what is likely set wrong, with what to type.",
-        epilog="example:\n  trueloop env\n  trueloop env --format json > machine.json",
+        epilog="example:\n  trueloop env --format json > machine.json",
     )
     parser.add_option(
         "--format", default="text", metavar="NAME", choices=FORMATS, help="how it is printed"
