@@ -41,6 +41,7 @@ FLOORS = {
     "transforms": 3,
     "group": 2,
     "folds": 2,
+    "calibration": 2,
     "losses": 2,
     "optimizers": 2,
     "step": 2,

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from trueloop import ranks
+from trueloop.calibration import calibration_of
 from trueloop.checkpoint import (
     Checkpoints,
     WriteError,
@@ -352,6 +353,8 @@ def _of_best_weights(session: TrainingSession, album: Figures) -> dict[str, Any]
     }
     if session.task.kind == "regression":
         results["residuals"] = residuals(outputs, targets)
+    elif session.task.classes and session.task.kind in ("multiclass", "binary"):
+        results["calibration"] = calibration_of(outputs, targets)
     if session.test is not None:
         results["test_scores"] = session.score(session.test).scores
     with evaluating(session.model):

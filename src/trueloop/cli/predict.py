@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+import math
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from trueloop.cli import FAILED, OK
 from trueloop.errors import ConfigError, nearest
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from polars import DataFrame
 
     from trueloop.cli._session import Trained
+    from trueloop.cli.parser import Parser
     from trueloop.tasks import PredictInput
 
 _WRITERS: dict[str, Callable[[DataFrame, io.BytesIO], object]] = {
@@ -27,6 +31,32 @@ _WRITERS: dict[str, Callable[[DataFrame, io.BytesIO], object]] = {
 
 def main(argv: Sequence[str]) -> int:
     """Predict and write the file; the exit status."""
+    given = _parser().parse(argv)
+    if given.data is None:
+        raise ConfigError("nothing to predict: write --data PATH")
+    check_out(given.out, force=given.force)
+
+    from trueloop.cli._session import load_trained
+    from trueloop.run import Run
+    from trueloop.tasks.data_findings import skipped_samples
+
+    trained = load_trained(Run(given.run), given.device)
+    asked = {"calibrated": given.calibrated, "threshold": given.threshold}
+    rows, errors = predict(trained, given.data, given.out, **asked)
+    print(f"{rows - len(errors):,} predictions in {given.out}")
+    if not errors:
+        return OK
+    print(
+        printable_line(
+            f"trueloop: {skipped_samples(errors)}; their rows have an empty prediction and the "
+            "reason in the column 'error'"
+        ),
+        file=sys.stderr,
+    )
+    return FAILED
+
+
+def _parser() -> Parser:
     from trueloop.cli.parser import DEVICES, Parser, path_from
 
     parser = Parser(
@@ -50,31 +80,22 @@ def main(argv: Sequence[str]) -> int:
         required=True,
         help="file to write: .csv, .parquet or .json",
     )
+    parser.add_option(
+        "--calibrated",
+        action="store_true",
+        help="divide logits by the temperature that was fitted to the run's validation samples",
+    )
+    parser.add_option(
+        "--threshold",
+        metavar="X",
+        help="probability above which the second of two classes is predicted: a number, or the "
+        "best one of the validation samples for f1, accuracy or balanced_accuracy (default: 0.5)",
+    )
     parser.add_option("--force", action="store_true", help="replace FILE if it exists")
     parser.add_option(
         "--device", default="auto", metavar="NAME", choices=DEVICES, help="where the model runs"
     )
-    given = parser.parse(argv)
-    if given.data is None:
-        raise ConfigError("nothing to predict: write --data PATH")
-    check_out(given.out, force=given.force)
-
-    from trueloop.cli._session import load_trained
-    from trueloop.run import Run
-    from trueloop.tasks.data_findings import skipped_samples
-
-    rows, errors = predict(load_trained(Run(given.run), given.device), given.data, given.out)
-    print(f"{rows - len(errors):,} predictions in {given.out}")
-    if not errors:
-        return OK
-    print(
-        printable_line(
-            f"trueloop: {skipped_samples(errors)}; their rows have an empty prediction and the "
-            "reason in the column 'error'"
-        ),
-        file=sys.stderr,
-    )
-    return FAILED
+    return parser
 
 
 def check_out(out: Path | None, *, force: bool) -> None:
@@ -90,14 +111,14 @@ def check_out(out: Path | None, *, force: bool) -> None:
         raise ConfigError(f"{out} exists: choose a different --out, or replace it with --force")
 
 
-def predict(trained: Trained, data: Path, out: Path) -> tuple[int, dict[str, str]]:
+def predict(trained: Trained, data: Path, out: Path, **asked: Any) -> tuple[int, dict[str, str]]:
     """Write one row per sample of `data`, whole or not at all.
 
     Returns how many, and those that could not be read, with the reasons.
     """
     from trueloop.checkpoint import write_atomic
 
-    frame, unseen = predictions(trained, data)
+    frame, unseen = predictions(trained, data, **asked)
     buffer = io.BytesIO()
     _WRITERS[out.suffix.lower()](frame, buffer)
     write_atomic(out, buffer.getvalue())
@@ -106,7 +127,13 @@ def predict(trained: Trained, data: Path, out: Path) -> tuple[int, dict[str, str
     return frame.height, {f"{label}{names[k]}": why for k, why in sorted(unseen.errors.items())}
 
 
-def predictions(trained: Trained, data: Any) -> tuple[DataFrame, PredictInput]:
+def predictions(
+    trained: Trained,
+    data: Any,
+    *,
+    calibrated: bool = False,
+    threshold: float | str | None = None,
+) -> tuple[DataFrame, PredictInput]:
     """One row per sample of `data`, which is a path, or what the task takes from memory."""
     import polars
 
@@ -115,6 +142,8 @@ def predictions(trained: Trained, data: Any) -> tuple[DataFrame, PredictInput]:
     from trueloop.tasks.base import ERROR
 
     task = trained.task
+    temperature = _temperature(trained) if calibrated else 1.0
+    above = None if threshold is None else _threshold(trained, threshold, temperature)
     if isinstance(data, (str, Path)):
         unseen = task.unseen(Path(data).expanduser())
     else:
@@ -122,5 +151,46 @@ def predictions(trained: Trained, data: Any) -> tuple[DataFrame, PredictInput]:
     feed = make_feed(trained.settings, trained.device, unseen.inputs)
     precision = trained.settings.recipe.precision
     outputs = evaluation.predict(trained.model, feed, task.outputs, precision=precision)
-    columns = unseen.table(task.predictions(outputs))
+    named = task.predictions(outputs / temperature if calibrated else outputs)
+    if above is not None:
+        pair = np.array(task.classes, dtype=object)
+        named["prediction"] = pair[(np.asarray(named["probability"]) > above).astype(np.int64)]
+    columns = unseen.table(named)
     return polars.DataFrame(columns, schema_overrides={ERROR: polars.String}), unseen
+
+
+def _calibration(trained: Trained, option: str) -> dict[str, Any]:
+    found = trained.run.results.get("calibration")
+    if not isinstance(found, dict):
+        raise ConfigError(
+            f"{option} needs a classifier whose run has ended, and {trained.run.path} has no "
+            f"calibration in its results: leave it out, or train again"
+        )
+    return found
+
+
+def _temperature(trained: Trained) -> float:
+    return float(_calibration(trained, "--calibrated")["temperature"])
+
+
+def _threshold(trained: Trained, given: float | str, temperature: float) -> float:
+    """The probability that was asked for, by number or by metric; of calibrated probabilities, the
+    same samples are above it."""
+    if trained.task.kind != "binary" or not trained.task.classes:
+        raise ConfigError(
+            f"--threshold {given} is for two classes, and this run is a {trained.task.kind}: leave "
+            "it out"
+        )
+    try:
+        above = float(given)
+    except ValueError:
+        best = _calibration(trained, "--threshold").get("thresholds") or {}
+        if given not in best:
+            raise ConfigError(
+                f"--threshold {given} is neither a number nor a metric: {nearest(str(given), best)}"
+            ) from None
+        share = min(max(float(best[str(given)]["threshold"]), 1e-15), 1 - 1e-15)
+        return 1 / (1 + math.exp(-math.log(share / (1 - share)) / temperature))
+    if not 0 <= above <= 1:
+        raise ConfigError(f"--threshold {given} is not a probability: write e.g. --threshold 0.3")
+    return above

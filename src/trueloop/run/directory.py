@@ -263,7 +263,7 @@ class Run:
         model: nn.Module = self._trained(device).model
         return model.eval().requires_grad_(False)
 
-    def predict(self, data: Any, *, device: str = "auto") -> pl.DataFrame:
+    def predict(self, data: Any, *, device: str = "auto", **options: Any) -> pl.DataFrame:
         """Predictions of the run's best weights, as `trueloop predict` writes them.
 
         Args:
@@ -272,6 +272,7 @@ class Run:
                 (height, width, channels), uint8 tensors (channels, height, width) or file names;
                 for any other task a tensor, array or data set of the model's inputs.
             device: as for `model`.
+            options: `calibrated` and `threshold`, as `trueloop predict` takes them.
 
         Returns:
             A data frame of polars with one row for each of `data`, and a column `error` for those
@@ -282,7 +283,8 @@ class Run:
             RunError: no weights are saved, or they do not fit.
             DeviceError: the device is not there.
         """
-        frame: pl.DataFrame = _command_line("predict").predictions(self._trained(device), data)[0]
+        predictions = _command_line("predict").predictions
+        frame: pl.DataFrame = predictions(self._trained(device), data, **options)[0]
         return frame
 
     def _trained(self, device: str) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 
 from trueloop.lengths import parse_amount
 from trueloop.run import charts
+from trueloop.run.calibration_page import calibration
 from trueloop.run.charts import Curves
 from trueloop.run.class_tables import confusion_of, per_class
 from trueloop.run.directory import UNFINISHED, Run
@@ -333,7 +334,7 @@ def _sections(run: Run, results: Mapping[str, Any], curves: Curves) -> list[Sect
             charts.mark(chart.figure, best, "best", top=chart.name not in rising)
     optimization = Section("Optimization", _optimization(run, curves))
     residuals = Section("Residuals", *_residuals(results))
-    for section in (learning, optimization, residuals):
+    for section in (learning, optimization, residuals, calibration(results)):
         if section.charts:
             sections.append(section)
             section.charts[-1].wide = len(section.charts) % 2 == 1
