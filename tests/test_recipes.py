@@ -57,6 +57,7 @@ CHECKS: dict[str, Callable[[Names], bool]] = {
     "One loss of several parts": _learns_both,
     "Input gradients": _has_forces,
     "Distillation": lambda names: names["before"] > 0.95,
+    "Fine-tuning": lambda names: names["before"] > 0.9 and names["after"] > 0.85,
     "An average of the weights (EMA)": lambda names: _scores(names)["val_accuracy"] > 0.93,
     "Cross-validation": lambda names: (
         names["result"].mean["val_accuracy"] > 0.85 and len(names["result"].scores) == 5
