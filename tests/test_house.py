@@ -31,6 +31,7 @@ FLOORS = {
     "files": 0,
     "atomic": 0,
     "shapes": 0,
+    "reprs": 0,
     "lengths": 0,
     "ranks": 1,
     "device": 1,

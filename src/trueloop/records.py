@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor
 
+from trueloop import reprs
 from trueloop.errors import ConfigError, LossError, nearest
 
 __all__ = ["EvalRecord", "LossOutput", "OutlierCheck", "StepRecord"]
@@ -233,8 +234,22 @@ class StepRecord(NamedTuple):
     tokens: int = 0
     outlier: OutlierCheck | None = None
 
+    def __repr__(self) -> str:
+        # Reads the loss, which waits for the device: only who prints a record pays.
+        return reprs.described(
+            self,
+            f"update {self.update:,}",
+            f"epoch {self.epoch}, batch {self.batch}",
+            f"loss {reprs.short(float(self.loss))}",
+            *(f"{name} {reprs.short(float(part))}" for name, part in self.parts.items()),
+            None if self.grad_norm is None else f"grad_norm {reprs.short(float(self.grad_norm))}",
+            f"lr {reprs.short(self.lr)}",
+            f"{self.samples:,} samples",
+            "skipped" if self.skipped else None if self.updated else "window open",
+        )
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class EvalRecord:
     """One pass over a feed by `evaluate`, or the summary of an epoch without one.
 
@@ -257,6 +272,19 @@ class EvalRecord:
 
     def __getitem__(self, name: str) -> float:
         return self.scores[name]
+
+    def __repr__(self) -> str:
+        return reprs.described(
+            self,
+            *(f"{name} {reprs.short(score)}" for name, score in self.scores.items()),
+            None if self.epoch is None else f"epoch {self.epoch}",
+            None if self.update is None else f"update {self.update:,}",
+            f"{self.samples:,} samples",
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [(name, reprs.short(score)) for name, score in self.scores.items()]
+        return reprs.html_table(f"{self.samples:,} samples", ("score", "value"), rows)
 
 
 def first_tensor(batch: Any) -> Tensor | None:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import torch
 from torch.utils.data import DataLoader
 
-from trueloop import _options, device as devices, ranks, seed as seeds
+from trueloop import _options, device as devices, ranks, reprs, seed as seeds
 from trueloop.errors import ConfigError, DataError, RunError
 from trueloop.feed import kinds, transfer
 from trueloop.feed.batched import BatchDataset, Batched
@@ -243,6 +243,12 @@ class Feed:
     def __bool__(self) -> bool:
         # Without this, `if val:` would ask a feed without a length for its length.
         return True
+
+    def __repr__(self) -> str:
+        counts = ((self.samples, "samples"), (self._length, "batches"))
+        known = [f"{count:,} {what}" for count, what in counts if count is not None]
+        order = "weighted" if self._weights else "shuffled" if self.shuffle else "in order"
+        return reprs.described(self, *known, f"batch_size={self.batch_size}", order)
 
     def __iter__(self) -> Iterator[Any]:
         return self.epoch(0)

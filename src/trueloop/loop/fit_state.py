@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from trueloop import ranks
+from trueloop import ranks, reprs
 from trueloop.checkpoint import Checkpoints, capture, restore
 from trueloop.errors import ConfigError, DataError, RunError
 from trueloop.evaluation import EpochScores, EvaluationStopped
@@ -28,7 +28,7 @@ _BARREN = 2
 """Epochs in a row without one update, after which a run whose length is in updates is hopeless."""
 
 
-@dataclass
+@dataclass(repr=False)
 class History:
     """The result of `fit`.
 
@@ -62,6 +62,31 @@ class History:
     samples: int = 0
     tokens: int = 0
     reason: str = ""
+
+    def __repr__(self) -> str:
+        return reprs.described(self, *self._facts())
+
+    def _repr_html_(self) -> str:
+        names = list(dict.fromkeys(name for one in self.records for name in one.scores))
+        rows = [
+            (
+                "" if one.epoch is None else str(one.epoch),
+                "" if one.update is None else f"{one.update:,}",
+                *(reprs.short(one[name]) if name in one.scores else "" for name in names),
+            )
+            for one in self.records
+        ]
+        return reprs.html_table(", ".join(self._facts()), ("epoch", "update", *names), rows)
+
+    def _facts(self) -> list[str]:
+        status = f"{self.status}: {self.reason}" if self.reason else self.status
+        facts = [status, f"{self.updates:,} updates"]
+        if self.skipped:
+            facts.append(f"{self.skipped:,} skipped")
+        if self.best is not None:
+            where = f" in epoch {self.best_epoch}" if self.best_epoch is not None else ""
+            facts.append(f"best {self.monitor} {reprs.short(self.best)}{where}")
+        return [*facts, f"{self.seconds:,.1f} s"]
 
 
 class FitState:

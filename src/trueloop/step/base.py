@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
-from trueloop import _options
+from trueloop import _options, reprs
 from trueloop.errors import ConfigError
 from trueloop.records import StepRecord
 from trueloop.step.accumulate import Gradients, MicroBatchWindow
@@ -115,6 +115,20 @@ class StepBase:
         `fit` evaluates so.
         """
         return self._modes.evaluating()
+
+    def __repr__(self) -> str:
+        options = (("clip_norm", self.clip_norm), ("clip_value", self.clip_value))
+        return reprs.described(
+            self,
+            type(self.model).__name__,
+            " + ".join(type(optimizer).__name__ for optimizer in self.optimizers),
+            self.precision.name,
+            f"accumulate={self._window.size}" if self._window.size > 1 else None,
+            *(f"{name}={value:g}" for name, value in options if value is not None),
+            None if self._average is None else repr(self._average.average),
+            str(self.device),
+            f"{self.updates:,} updates",
+        )
 
     @property
     def needs_update_bn(self) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Any
 
-from trueloop import _options
+from trueloop import _options, reprs
 from trueloop.doctor.config import Configs
 from trueloop.doctor.live.session import Session, Watched, live_codes, running
 from trueloop.doctor.model.findings import Finding
@@ -32,6 +32,18 @@ class Watching:
         self._show = show
         self._session: Session | None = None
         self._before: Watched | None = None
+
+    def __repr__(self) -> str:
+        codes = sorted({each.code for each in self.findings})
+        return reprs.described(self, f"{self.updates:,} updates", " ".join(codes) or "no findings")
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for each in self.findings:
+            place = f"{each.place.path}:{each.place.line}"
+            rows.append((each.code, each.severity, place, each.message, each.fix or ""))
+        head = ("rule", "severity", "place", "what happens", "what to do")
+        return reprs.html_table(repr(self), head, rows)
 
     def __enter__(self) -> Watching:
         if self._session is not None:
