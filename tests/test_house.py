@@ -63,9 +63,11 @@ FLOORS = {
     "cli": 6,
     "__main__": 7,
 }
-# What the ground floor raises is on the ground floor too: the one exception within a floor.
+# What the ground floor raises, and how it shows itself, is on the ground floor too: the exceptions
+# within a floor.
 SAME_FLOOR = {
     ("records", "errors"),
+    ("records", "reprs"),
     ("_options", "errors"),
     ("lengths", "errors"),
     ("atomic", "errors"),
