@@ -307,7 +307,7 @@ def test_r2_is_nan_for_one_sample_and_for_constant_targets():
 @pytest.mark.parametrize(
     ("kind", "classes"),
     [("multiclass", 3), ("binary", None), ("multilabel", 3), ("regression", None),
-     ("segmentation", 3), ("ranking", None)],
+     ("quantile", None), ("segmentation", 3), ("ranking", None)],
 )  # fmt: skip
 def test_a_set_without_a_batch_is_nan_all_over(kind, classes):
     found = metrics.for_task(kind, classes=classes)
@@ -315,6 +315,27 @@ def test_a_set_without_a_batch_is_nan_all_over(kind, classes):
     assert scores
     assert all(math.isnan(value) for value in scores.values())
     found.details()
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_quantiles_are_those_of_a_regression_with_an_interval(wide):
+    quantiles = (0.1, 0.4, 0.7, 0.9)
+    outputs, targets = drawn(N, 4).sort(dim=1).values, drawn(N, seed=3)
+    low, high = outputs[:, 0], outputs[:, 3]
+    targets[:3] = torch.stack([low[0], high[1], high[2] + 1e-3])
+    found = metrics.for_task("quantile", quantiles=quantiles)
+    scores = fed(found, outputs, targets[:, None] if wide else targets).compute()
+    rows = zip(low.tolist(), targets.tolist(), high.tolist(), strict=True)
+    inside = [a <= y <= b for a, y, b in rows]
+    assert inside[:3] == [True, True, False]
+    assert scores["coverage"] == pytest.approx(sum(inside) / N, rel=1e-12)
+    assert scores["width"] == pytest.approx(float((high.double() - low.double()).mean()), rel=1e-12)
+    point = outputs[:, 1].numpy()
+    assert scores["mae"] == pytest.approx(sk.mean_absolute_error(targets.numpy(), point))
+    assert scores["r2"] == pytest.approx(sk.r2_score(targets.numpy(), point))
+    again = metrics.for_task("quantile", quantiles=quantiles)
+    again.load_state_dict(found.state_dict())
+    assert again.compute() == scores
 
 
 # --- life of a set ------------------------------------------------------------------------------
@@ -380,6 +401,10 @@ def test_importing_the_module_does_not_import_torchmetrics():
         ),
         ("multiclass", {"classes": 3, "thresholds": 1}, "write e.g. thresholds=1000"),
         ("regression", {"top_k": 5}, "take no top_k"),
+        ("regression", {"quantiles": (0.1, 0.9)}, "take no quantiles"),
+        ("quantile", {"quantiles": (0.5,)}, "must be 2 or more numbers between 0 and 1"),
+        ("quantile", {"quantiles": (0.9, 0.1)}, "that ascend"),
+        ("quantile", {"classes": 3}, "has no classes"),
         ("regression", {"classes": 5}, "has no classes"),
         ("binary", {"average": "macro"}, "take no average: their options: classes, thresholds"),
         ("binary", {"classes": 3}, "write the task 'multiclass'"),
@@ -401,6 +426,8 @@ def test_options_that_cannot_work_are_refused(kind, options, message):
         ("binary", None, drawn(4, 2), indices(2, 4), "one value each"),
         ("multilabel", 3, drawn(4, 3), indices(2, 4), "one value each"),
         ("regression", None, drawn(4, 1), drawn(3), "one value each"),
+        ("quantile", None, drawn(4, 2), drawn(4), r"must be \(N, 3\) and \(N,\)"),
+        ("quantile", None, drawn(4, 3), drawn(4, 3), r"must be \(N, 3\) and \(N,\)"),
     ],
 )
 def test_batches_that_do_not_fit_are_refused(kind, classes, outputs, targets, message):

@@ -7,6 +7,7 @@ is reported there and not at the first batch.
 from __future__ import annotations
 
 import inspect
+import itertools
 import math
 import os
 from collections.abc import Collection, Iterable, Mapping
@@ -82,6 +83,28 @@ def share(option: str, value: Any, *, below_one: bool = False, example: str = "0
             f"{option}={shown(value)} must be from 0 to {limit}: write e.g. {option}={example}"
         )
     return float(value)
+
+
+def are_quantiles(values: Any, least: int = 1) -> bool:
+    """Whether these are at least so many numbers between 0 and 1, both excluded, that ascend."""
+    if not isinstance(values, (list, tuple)) or len(values) < least:
+        return False
+    if not all(isinstance(one, Real) and not isinstance(one, bool) for one in values):
+        return False
+    edges = (0, *values, 1)
+    return all(low < high for low, high in itertools.pairwise(edges))
+
+
+def quantiles(option: str, values: Any, least: int = 1) -> list[float]:
+    """Numbers as `are_quantiles` takes them."""
+    if not are_quantiles(values, least):
+        given = list(values) if isinstance(values, (list, tuple)) else shown(values)
+        count = "" if least == 1 else f"{least} or more "
+        raise ConfigError(
+            f"{option}={given!s:.100} must be {count}numbers between 0 and 1 that ascend: write "
+            f"e.g. {option}=(0.05, 0.5, 0.95)"
+        )
+    return [float(one) for one in values]
 
 
 def whole(option: str, value: Any, least: int = 1, example: int | None = None) -> int:

@@ -23,7 +23,10 @@ OPTIONS = {
         "workers device threads max-minutes save-every keep-last on-save-error compile "
         "deterministic doctor quiet config"
     ),
-    TABLE: "target kind nan val-share test-share log-target width layers dropout val-data data",
+    TABLE: (
+        "target kind nan val-share test-share log-target quantiles width layers dropout val-data "
+        "data"
+    ),
     "train images --data photos": "size broken augment mirror width val-share memory-gb data",
     "verify-resume spiral": "updates epochs config",
     "resume RUN": "max-minutes quiet",

@@ -66,6 +66,11 @@ WRONG = [
     (f"{TABLE} t.csv --target b --split time:z", "--split: "),
     (f"{TABLE} t.csv --target b --val-share 0.7 --test-share 0.7", "leave no rows to train on"),
     (f"{TABLE} t.csv --target b --val-data other.csv", "other.csv has no column 'a', which"),
+    (f"{TABLE} t.csv --target b --quantiles 0.1,0.9", "--quantiles is for a regression, and 'b'"),
+    (f"{TABLE} t.csv --target b --quantiles 0.9,0.1", "--quantiles 0.9,0.1 must be two or more"),
+    (f"{TABLE} t.csv --target b --quantiles 0,0.5", "numbers between 0 and 1 that ascend: write"),
+    (f"{TABLE} t.csv --target b --quantiles 0.5", "--quantiles 0.5 must be two or more numbers"),
+    (f"{TABLE} t.csv --target b --quantiles low,0.5", "'low' is not a number: write numbers"),
     (f"{TABLE} t.csv --target b --log-target", "--log-target is for a regression, and 'b' is a"),
     # images
     ("train images --data void", "is empty: give a folder with one folder of images per class"),

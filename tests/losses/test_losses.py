@@ -13,6 +13,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from hypothesis import given, settings, strategies as st
+from sklearn.metrics import mean_pinball_loss
 from torch import Tensor, nn
 
 from trueloop import losses
@@ -357,6 +358,13 @@ def test_unknown_tasks_and_options_are_named() -> None:
         ("regression", {"method": "rmse"}, "write method='mse' or method='mae'"),
         ("robust", {"delta": -1}, "must be above 0"),
         ("robust", {"method": "mse"}, "write method='huber' or method='smooth_l1'"),
+        ("quantile", {"quantiles": [0.5, 1.0]}, "quantiles=[0.5, 1.0] must be numbers between 0"),
+        ("quantile", {"quantiles": (0.9, 0.1)}, "must be numbers between 0 and 1 that ascend"),
+        ("quantile", {"quantiles": (0.5, 0.5)}, "write e.g. quantiles=(0.05, 0.5, 0.95)"),
+        ("quantile", {"quantiles": [float("nan")]}, "quantiles=[nan] must be"),
+        ("quantile", {"quantiles": []}, "quantiles=[] must be"),
+        ("quantile", {"quantiles": 0.5}, "quantiles=0.5 must be"),
+        ("quantile", {"classes": 3}, "leave classes out"),
         ("ranking", {"method": "logistic", "margin": 1.0}, "leave margin out"),
         ("distillation", {"temperature": 0}, "must be above 0"),
         ("distillation", {"alpha": 1.1}, "from 0 to 1"),
@@ -407,6 +415,42 @@ def test_regression_and_robust_are_torchs_own() -> None:
     assert torch.equal(robust(x, y), F.huber_loss(x, y, delta=0.7))
     smooth = losses.for_task("robust", method="smooth_l1", delta=0.7)
     assert torch.equal(smooth(x, y), F.smooth_l1_loss(x, y, beta=0.7))
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    quantiles=st.lists(st.floats(0.001, 0.999), min_size=1, max_size=5, unique=True).map(sorted),
+    n=st.integers(1, 40),
+    wide=st.booleans(),
+    seed=st.integers(0, 2**16),
+)
+def test_the_quantile_loss_is_scikit_learns(
+    quantiles: list[float], n: int, wide: bool, seed: int
+) -> None:
+    outputs = drawn(n, len(quantiles), seed=seed)
+    targets = drawn(n, seed=seed + 1)
+    each = [
+        mean_pinball_loss(targets.numpy(), outputs[:, k].numpy(), alpha=q)
+        for k, q in enumerate(quantiles)
+    ]
+    loss = losses.for_task("quantile", quantiles=quantiles)
+    got = loss(outputs, targets[:, None] if wide else targets)
+    assert got.item() == pytest.approx(sum(each) / len(each), rel=1e-12, abs=1e-15)
+    # Of sorted outputs it is never more.
+    assert loss(outputs.sort(dim=1).values, targets) <= got + 1e-12
+
+
+def test_the_least_quantile_loss_is_at_the_quantile_of_the_targets() -> None:
+    targets = drawn(101)
+    quantiles = (0.05, 0.5, 0.95)
+    loss = losses.for_task("quantile", quantiles=quantiles)
+    best = targets.quantile(torch.tensor(quantiles).double())
+    at_best = loss(best.expand(101, 3), targets)
+    for k in range(3):
+        for step in (-0.1, 0.1):
+            beside = best.clone()
+            beside[k] += step
+            assert loss(beside.expand(101, 3), targets) > at_best
 
 
 def test_half_precision_outputs_are_compared_in_float32() -> None:
@@ -532,6 +576,11 @@ MISFITS = [
     ("regression", {}, drawn(4, 1), drawn(4), "write outputs.squeeze(1)"),
     ("regression", {}, drawn(4), torch.tensor([1, 2, float("inf"), 0]), "of sample 2 is inf"),
     ("robust", {}, drawn(4), drawn(4, 1), "robust loss: outputs (4,) against targets (4, 1)"),
+    ("quantile", {}, drawn(4), drawn(4), "outputs (4,) are not (N, 3)"),
+    ("quantile", {}, drawn(4, 2), drawn(4), "give the model's last layer 3 outputs"),
+    ("quantile", {}, drawn(4, 3), drawn(4, 3), "give one target per sample, (N,) or (N, 1)"),
+    ("quantile", {}, drawn(4, 3), drawn(3, 1), "against targets (3, 1)"),
+    ("quantile", {}, drawn(2, 3), torch.tensor([1, float("nan")]), "of sample 1 is nan"),
     ("ranking", {}, drawn(4), torch.ones(4), "are not (N, 2)"),
     ("ranking", {}, drawn(4, 2), torch.tensor([0, 1, 1, 0]), "write 2 * targets - 1"),
     ("ranking", {}, drawn(4, 2), torch.tensor([0, 1, -1, 1]), "leave ties out"),
@@ -609,6 +658,7 @@ def test_a_compiled_loss_is_the_same() -> None:
         ("multiclass", {}, drawn(4, 3), indices(3, 4)),
         ("multilabel", {}, drawn(4, 3), indices(2, 4, 3)),
         ("regression", {}, drawn(4), drawn(4)),
+        ("quantile", {}, drawn(4, 3), drawn(4)),
         ("ranking", {}, drawn(4, 2), torch.ones(4)),
         ("distillation", {}, drawn(4, 3), (indices(3, 4), drawn(4, 3))),
         ("segmentation", {}, drawn(4, 1, 2, 2), indices(2, 4, 1, 2, 2)),

@@ -323,6 +323,8 @@ def test_cells_that_do_not_fit_are_named(
                   kind="regression"), "contains text such as")  # fmt: skip
     refusal(table(parquet(data), log_target=True), "which has no logarithm")
     refusal(table(parquet(data), split="time:when"), "--val-data FILE --test-data FILE")
+    classes = table(parquet(data), target="label", quantiles=[0.1, 0.9])
+    refusal(classes, "--quantiles is for a regression, and 'label' is a column of classes")
     refusal(table(parquet(data), target="prize"), "no column 'prize'")
     refusal(table(parquet(data), streaming="sometimes"), "--streaming 'sometimes' is unknown")
 

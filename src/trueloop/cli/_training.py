@@ -352,7 +352,7 @@ def _of_best_weights(session: TrainingSession, album: Figures) -> dict[str, Any]
         "per_class": named_classes(val.details.get("per_class"), session.task.classes),
     }
     if session.task.kind == "regression":
-        results["residuals"] = residuals(outputs, targets)
+        results["residuals"] = residuals(session.task.point_outputs(outputs), targets)
     elif session.task.classes and session.task.kind in ("multiclass", "binary"):
         results["calibration"] = calibration_of(outputs, targets)
     if session.test is not None:

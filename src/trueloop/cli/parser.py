@@ -265,10 +265,11 @@ def _argument_type(hint: Any) -> dict[str, Any]:
     kinds = [part for part in parts if part is not type(None)]
     if typing.get_origin(kinds[0]) in (list, tuple):
         container: Any = typing.get_origin(kinds[0])
+        read = _numbers if float in typing.get_args(kinds[0]) else _words
 
         def words(given: Any) -> Any:
             nothing = given in (None, "null") and type(None) in parts
-            return None if nothing else container(_words(given))
+            return None if nothing else container(read(given))
 
         return {"type": words, "metavar": LIST}
     if kinds == [Path]:
@@ -322,6 +323,21 @@ def _words(given: Any) -> list[str]:
     if isinstance(given, (list, tuple)):
         return [str(word) for word in given]
     raise ValueError("names separated by commas, or a list")
+
+
+def _numbers(given: Any) -> list[float]:
+    """Numbers from "0.1,0.2" or from a list in a file."""
+    if isinstance(given, (int, float)) and not isinstance(given, bool):
+        given = [given]
+    found = []
+    for word in _words(given):
+        try:
+            found.append(float(word))
+        except ValueError:
+            raise ArgumentTypeError(
+                f"{word!r:.42} is not a number: write numbers separated by commas"
+            ) from None
+    return found
 
 
 def path_from(given: Any) -> Path | None:

@@ -22,6 +22,7 @@ from trueloop.losses._criteria import (
     BinaryLoss,
     MulticlassLoss,
     MultilabelLoss,
+    QuantileLoss,
     RegressionLoss,
     RobustLoss,
     TaskLoss,
@@ -36,6 +37,7 @@ __all__ = [
     "DistillationLoss",
     "MulticlassLoss",
     "MultilabelLoss",
+    "QuantileLoss",
     "RankingLoss",
     "RegressionLoss",
     "RobustLoss",
@@ -54,6 +56,7 @@ TASKS: dict[str, Callable[..., TaskLoss]] = {
     "multilabel": MultilabelLoss,
     "regression": RegressionLoss,
     "robust": RobustLoss,
+    "quantile": QuantileLoss,
     "ranking": RankingLoss,
     "distillation": DistillationLoss,
     "segmentation": SegmentationLoss,
@@ -72,6 +75,7 @@ def for_task(task: str, *, classes: int | None = None, **options: Any) -> TaskLo
     ``multilabel``    binary cross-entropy of C logits       pos_weight
     ``regression``    squared or absolute error              method
     ``robust``        Huber or smooth L1                     method, delta
+    ``quantile``      pinball loss of Q quantiles            quantiles
     ``ranking``       margin or logistic loss of pairs       method, margin
     ``distillation``  cross-entropy, and divergence from a   temperature, alpha
                       teacher

@@ -8,6 +8,7 @@ dtypes or the device change, only those, which costs no wait for the device.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -292,6 +293,62 @@ class RegressionLoss(TaskLoss):
     def _check_form(self, outputs: Any, targets: Any) -> None:
         super()._check_form(outputs, targets)
         _checks.same_shape(self.task, outputs, targets)
+
+    def _check_values(self, outputs: Any, targets: Any) -> None:
+        _checks.finite(self.task, targets)
+
+
+class QuantileLoss(TaskLoss):
+    """Pinball loss of Q quantiles per sample, the mean over all N * Q.
+
+    For the quantile q and the error e = target - output it is max(q e, (q - 1) e), which is least
+    on average where a share q of the targets is below the output (Koenker and Bassett,
+    "Regression quantiles", Econometrica 1978). The mean of scikit-learn's `mean_pinball_loss` over
+    the quantiles.
+
+    Shapes: outputs (N, Q), floating point, one column per quantile in their order; targets (N,) or
+    (N, 1), floating point or integers (converted). Nothing keeps the columns in order: sort them
+    where you predict, ``outputs.sort(dim=1).values``, which never makes them worse (Chernozhukov,
+    Fernández-Val and Galichon, "Quantile and probability curves without crossing", Econometrica
+    2010).
+
+    Args:
+        classes: None; regression has no classes.
+        quantiles: numbers between 0 and 1, ascending.
+    """
+
+    task = "quantile"
+
+    def __init__(
+        self, *, classes: int | None = None, quantiles: Sequence[float] = (0.05, 0.5, 0.95)
+    ) -> None:
+        super().__init__()
+        _loss_options.class_count(self.task, classes, least=0, most=0)
+        self.quantiles = _options.quantiles("quantiles", quantiles)
+
+    def forward(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        self._check(outputs, targets)
+        outputs = wide(outputs)
+        error = like(targets, outputs).reshape(-1, 1) - outputs
+        parts = [
+            torch.maximum(q * part, (q - 1) * part)
+            for q, part in zip(self.quantiles, error.unbind(1), strict=True)
+        ]
+        return torch.stack(parts).mean()
+
+    def _check_form(self, outputs: Any, targets: Any) -> None:
+        super()._check_form(outputs, targets)
+        count = len(self.quantiles)
+        if outputs.ndim != 2 or outputs.shape[1] != count:
+            raise LossError(
+                f"quantile loss: outputs {_checks.shown(outputs)} are not (N, {count}): give the "
+                f"model's last layer {count} outputs, one per quantile"
+            )
+        if targets.shape not in (outputs.shape[:1], (len(outputs), 1)):
+            raise LossError(
+                f"quantile loss: outputs {_checks.shown(outputs)} against targets "
+                f"{_checks.shown(targets)}: give one target per sample, (N,) or (N, 1)"
+            )
 
     def _check_values(self, outputs: Any, targets: Any) -> None:
         _checks.finite(self.task, targets)

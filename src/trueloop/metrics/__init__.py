@@ -11,6 +11,8 @@ kind              scores                                              options
                   samples), precision, recall, f1, auroc              thresholds
 ``regression``,   mae, rmse, r2
 ``robust``
+``quantile``      mae, rmse, r2 of the quantile nearest to 0.5;       quantiles
+                  coverage and width of the outer interval
 ``segmentation``  accuracy (of pixels), iou, dice                     classes, ignore_index
 ``ranking``       accuracy (of pairs; a tie is half right)
 ``distillation``  as multiclass, on the labels                        as multiclass
@@ -38,7 +40,7 @@ squares below 1e-4 for zero) or far from zero (float32 sums of squares cancel).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from torch import nn
@@ -48,6 +50,7 @@ from trueloop.errors import ConfigError
 from trueloop.metrics import _sets
 from trueloop.metrics._base import MetricSet, over_ranks
 from trueloop.metrics._functions import Combined, Functions, Transformed
+from trueloop.metrics._quantiles import QuantileScores
 from trueloop.metrics._wrapped import Wrapped, snake_case
 
 __all__ = ["MetricSet", "for_task", "over_ranks", "transformed", "wrap"]
@@ -61,6 +64,7 @@ def for_task(
     average: str | None = None,
     thresholds: int | None = None,
     ignore_index: int | None = None,
+    quantiles: Sequence[float] | None = None,
 ) -> MetricSet:
     """The metrics of a task: see the table at the top of this module.
 
@@ -77,6 +81,7 @@ def for_task(
             probabilities into that many equal bins instead, in constant memory; beyond some ten
             million scores, write thresholds=1000.
         ignore_index: the target value to ignore; -100 by default, as in the loss.
+        quantiles: of the outputs' columns, as in the loss: two or more.
 
     Returns:
         The metrics, to give to `evaluate` or `fit`.
@@ -87,6 +92,7 @@ def for_task(
     _options.by_name("task of metrics", kind, _OPTIONS)
     options = {
         "top_k": top_k, "average": average, "thresholds": thresholds, "ignore_index": ignore_index,
+        "quantiles": quantiles,
     }  # fmt: skip
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     for name in given:
@@ -96,6 +102,12 @@ def for_task(
                 f"the metrics of task {kind!r} take no {name}: their options: {known}"
             )
     _check_options(kind, classes, given)
+    return _set_of(kind, classes, given)
+
+
+def _set_of(kind: str, classes: int | None, given: dict[str, Any]) -> MetricSet:
+    if kind == "quantile":
+        return QuantileScores(given.get("quantiles", (0.05, 0.5, 0.95)))
     if kind in ("regression", "robust"):
         return _sets.Regression()
     if kind == "ranking":
@@ -118,6 +130,7 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
     "segmentation": ("ignore_index",),
     "regression": (),
     "robust": (),
+    "quantile": ("quantiles",),
     "ranking": (),
 }
 
@@ -150,7 +163,7 @@ def _check_classes(kind: str, classes: int | None) -> None:
         )
     if classes is not None:
         _options.whole("classes", classes, least or 1, 10)
-    if classes is not None and kind in ("regression", "robust", "ranking"):
+    if classes is not None and kind in ("regression", "robust", "quantile", "ranking"):
         raise ConfigError(f"task {kind!r} has no classes: leave classes out")
     if classes is not None and kind == "binary" and classes > 2:
         raise ConfigError(

@@ -354,6 +354,17 @@ class Task:
         """
         return apply_model(model, batch)
 
+    def point_outputs(self, outputs: Tensor) -> Tensor:
+        """Of a regression, the outputs that the report compares with the targets.
+
+        Args:
+            outputs: the model's, (N, ...).
+
+        Returns:
+            One value per target: here the outputs as they are.
+        """
+        return outputs
+
     def predictions(self, outputs: Tensor) -> dict[str, Any]:
         """The columns of the prediction file.
 

@@ -42,7 +42,7 @@ class TablePredictor:
         self.network.eval()
 
     def predict(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """A dict for each row: `prediction`, and of classes their probabilities."""
+        """A dict for each row: `prediction`, and of classes their probabilities, or quantiles."""
         if not rows:
             return []
         with torch.inference_mode():
@@ -91,8 +91,8 @@ class TablePredictor:
         task = self.task
         if task["kind"] == "regression":
             if quantiles := task.get("quantiles"):
-                named = {f"q{q:g}": x for q, x in zip(quantiles, output.tolist(), strict=True)}
-                return {"prediction": named[f"q{nearest_to_half(quantiles):g}"], **named}
+                named = dict(zip(quantiles, output.tolist(), strict=True))
+                return {"prediction": named[nearest_to_half(quantiles)], **named}
             return {"prediction": output.item()}
         if task["kind"] == "binary":
             probability = output.sigmoid().item()
@@ -106,9 +106,9 @@ class TablePredictor:
         return {"prediction": task["classes"][best], "probability": shares[best], **named}
 
 
-def nearest_to_half(quantiles: list[float]) -> float:
-    """The quantile that serves as the prediction."""
-    return min(quantiles, key=lambda q: abs(q - 0.5))
+def nearest_to_half(quantiles: dict[str, float]) -> str:
+    """The column of the quantile that serves as the prediction."""
+    return min(quantiles, key=lambda name: abs(quantiles[name] - 0.5))
 
 
 def number(cell: Any) -> float:

@@ -9,13 +9,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from trueloop import losses
+from trueloop import losses, metrics
 from trueloop.errors import DataError
+from trueloop.metrics._quantiles import middle
 from trueloop.tasks.base import LossFn, Task
 from trueloop.tasks.recipe import Recipe
 from trueloop.tasks.standalone import table_rows
 from trueloop.tasks.table import network
 from trueloop.tasks.table.column_encoding import CellFormat, TableEncoder
+from trueloop.tasks.table.intervals import ScaledQuantileLoss, column_names
 from trueloop.tasks.table.network import ScaledSquaredError, TableNet
 from trueloop.tasks.table.options import TableOptions
 from trueloop.tasks.table.targets import ClassTarget, NumberTarget
@@ -61,10 +63,11 @@ class TableBase(Task):
     def network(self) -> dict[str, Any]:
         """The arguments of `TableNet` for these data: plain values, kept in `task.json`."""
         options = self.options
+        several = self.classes if self.kind == "multiclass" else options.quantiles
         arguments: dict[str, Any] = {
             "inputs": self.encoder.inputs,
             "sizes": self.encoder.sizes,
-            "outputs": len(self.classes) if self.classes and self.kind == "multiclass" else 1,
+            "outputs": len(several) if several else 1,
             "width": options.width,
             "layers": options.layers,
             "dropout": self.dropout,
@@ -86,8 +89,32 @@ class TableBase(Task):
 
     def loss_fn(self) -> LossFn:
         if isinstance(self.target, NumberTarget):
-            return losses.supervised(ScaledSquaredError(self.target.deviation, self.target.log))
+            scale, log = self.target.deviation, self.target.log
+            if quantiles := self.options.quantiles:
+                return losses.supervised(ScaledQuantileLoss(quantiles, scale, log))
+            return losses.supervised(ScaledSquaredError(scale, log))
         return super().loss_fn()
+
+    def metrics(self) -> Any:
+        if quantiles := self.options.quantiles:
+            return metrics.for_task("quantile", quantiles=quantiles)
+        return super().metrics()
+
+    def point_outputs(self, outputs: Tensor) -> Tensor:
+        quantiles = self.options.quantiles
+        return outputs[:, middle(quantiles)] if quantiles else super().point_outputs(outputs)
+
+    def predictions(self, outputs: Tensor) -> dict[str, Any]:
+        """With quantiles, a column of each beside `prediction`, the one nearest to the median."""
+        found = super().predictions(self.point_outputs(outputs))
+        columns = outputs.float().unbind(1) if self.quantile_names() else ()
+        named = zip(self.quantile_names(), columns, strict=True)
+        return found | {name: column.numpy(force=True) for name, column in named}
+
+    def quantile_names(self) -> dict[str, float]:
+        """The quantiles by the names of their columns in the prediction file."""
+        quantiles = self.options.quantiles
+        return dict(zip(column_names(self.target.name, quantiles), quantiles, strict=True))
 
     def state(self) -> dict[str, Any]:
         return {
@@ -99,6 +126,7 @@ class TableBase(Task):
             "dropout": self.dropout,
             "options": asdict(self.options),
             "network": self.network(),
+            "quantiles": self.quantile_names(),
             "digest": self.digest,
             "blocks": self.in_blocks,
         }

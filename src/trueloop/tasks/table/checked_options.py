@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trueloop import _options
 from trueloop.errors import ConfigError, DataError, nearest
 from trueloop.folds import FoldNumber
 from trueloop.tasks.limits import MOST_LAYERS, MOST_UNITS, check_range
@@ -40,6 +41,11 @@ def check_options(options: TableOptions) -> None:
     check_range("--width", options.width, 1, MOST_UNITS, example=256)
     check_range("--layers", options.layers, 1, MOST_LAYERS, example=3)
     SplitOption.parse(options.split)
+    if options.quantiles and not _options.are_quantiles(options.quantiles, least=2):
+        raise ConfigError(
+            f"--quantiles {','.join(map(str, options.quantiles)):.100} must be two or more numbers "
+            "between 0 and 1 that ascend: write e.g. --quantiles 0.05,0.5,0.95"
+        )
 
 
 def check_folds(options: TableOptions, fold: FoldNumber | None) -> None:
@@ -100,13 +106,15 @@ def inputs_of(options: TableOptions, columns: Sequence[str]) -> list[str]:
     return [name for name in columns if name not in out]
 
 
-def check_log_target(options: TableOptions) -> None:
-    """Raise `ConfigError` for the logarithm of a target of classes."""
-    if options.log_target:
-        raise ConfigError(
-            f"--log-target is for a regression, and {options.target!r} is a column of classes: "
-            "leave out --log-target, or write --kind regression"
-        )
+def check_classification(options: TableOptions) -> None:
+    """Raise `ConfigError` for the logarithm or the quantiles of a target of classes."""
+    asked = {"--log-target": options.log_target, "--quantiles": options.quantiles}
+    for name, given in asked.items():
+        if given:
+            raise ConfigError(
+                f"{name} is for a regression, and {options.target!r} is a column of classes: "
+                f"leave out {name}, or write --kind regression"
+            )
 
 
 def check_rows(count: int, data: Path | None) -> None:

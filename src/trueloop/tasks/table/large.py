@@ -16,7 +16,13 @@ from trueloop.errors import ConfigError, DataError, nearest
 from trueloop.tasks.base import PredictInput, Splits
 from trueloop.tasks.data_findings import DataFinding
 from trueloop.tasks.progress_bar import progress_bar
-from trueloop.tasks.table.checked_options import check_columns, check_parts, check_rows, inputs_of
+from trueloop.tasks.table.checked_options import (
+    check_classification,
+    check_columns,
+    check_parts,
+    check_rows,
+    inputs_of,
+)
 from trueloop.tasks.table.checks import TableChecks
 from trueloop.tasks.table.column_encoding import check_columns_there, read_columns
 from trueloop.tasks.table.dependent import dependent_rows
@@ -153,6 +159,7 @@ def _take(task: TableBase, survey: TableStatistics) -> None:
     task.kind, task.target, task.kinds = survey.kind, survey.target, survey.kinds
     task.classes = None
     if isinstance(survey.target, ClassTarget):
+        check_classification(task.options)
         task.classes = survey.target.classes
     task.encoder = survey.encoder
     task.encoder.dropped |= dict.fromkeys(survey.empty, "empty in every row")

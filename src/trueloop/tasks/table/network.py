@@ -90,12 +90,15 @@ class TableNet(nn.Module):
     """`forward(numbers, categories)`: float (rows, inputs) and int64 (rows, columns).
 
     Returns (rows, outputs), or (rows,) for `outputs=1`: logits, or with `mean` the prediction in
-    the target's own unit. A run's `task.json` has the arguments under `network`.
+    the target's own unit. Several outputs with `mean` are quantiles, which in eval mode are sorted,
+    so that they never cross: each row's loss stays the same or becomes less (Chernozhukov,
+    Fernández-Val and Galichon, Econometrica 2010). A run's `task.json` has the
+    arguments under `network`.
 
     Args:
         inputs: numbers of a row, flags of missing ones among them.
         sizes: how many indices each category column has; 0 is unknown and 1 missing.
-        outputs: classes; 1 for two classes and for a regression.
+        outputs: classes, or quantiles; 1 for two classes and for a plain regression.
         width: units of a hidden layer.
         layers: hidden layers.
         dropout: share of the hidden units that training drops, 0 to below 1.
@@ -128,6 +131,7 @@ class TableNet(nn.Module):
             parts += [nn.Linear(features, width), nn.ReLU(), nn.Dropout(dropout)]
             features = width
         self.layers = nn.Sequential(*parts, nn.Linear(features, outputs))
+        self.ordered = mean is not None and outputs > 1
         self.head = nn.Identity() if mean is None else TargetScale(mean, deviation, log)
 
     def forward(self, numbers: Tensor, categories: Tensor) -> Tensor:
@@ -136,7 +140,7 @@ class TableNet(nn.Module):
             vectors = torch.cat((self.numbers(numbers), vectors), dim=1)
         outputs = self.layers(vectors)
         result: Tensor = self.head(outputs.squeeze(1) if outputs.shape[1] == 1 else outputs)
-        return result
+        return result.sort(dim=1).values if self.ordered and not self.training else result
 
 
 class TargetScale(nn.Module):

@@ -42,6 +42,9 @@ class TableOptions:
     """File with the test rows, in place of a share of --data."""
     log_target: bool = option(False, group="network")
     """Train a regression on the logarithm of the target. For targets of many magnitudes."""
+    quantiles: list[float] = option([])
+    """Quantiles that a regression predicts, such as 0.05,0.5,0.95: an interval beside the
+    prediction. None by default."""
     width: int = option(256, unit="units")
     """Width of a hidden layer."""
     layers: int = option(3)

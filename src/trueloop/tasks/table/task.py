@@ -15,9 +15,9 @@ from trueloop.tasks.data_findings import DataFinding
 from trueloop.tasks.random_split import random_split, stratified_split
 from trueloop.tasks.table.base import Inputs, TableBase
 from trueloop.tasks.table.checked_options import (
+    check_classification,
     check_columns,
     check_folds,
-    check_log_target,
     check_options,
     check_parts,
     check_rows,
@@ -177,7 +177,7 @@ class Table(TableBase):
             _, known = self._target_values(column, errors)
             check_rows(int(known.sum()), self.data)
         else:
-            check_log_target(self.options)
+            check_classification(self.options)
             check_rows(len(column) - column.null_count(), self.data)
             self.target = ClassTarget.of(column, self.reading, errors)
             self.classes = self.target.classes
