@@ -111,7 +111,7 @@ def test_only_the_best_trial_keeps_its_weights(searched: Searched) -> None:
         (["--search", "wrong.yaml"], "wrong.yaml: lr: 'high' cannot be: --lr must be a number"),
         (["--search", "low.yaml"], "low.yaml: lr: -1 cannot be: --lr must be above 0"),
         (["--search", "nowhere.yaml"], "no configuration file"),
-        (["--search", "empty.yaml"], "empty.yaml searches nothing"),
+        (["--search", "empty.yaml"], "empty.yaml is empty: write"),
         (["--lr", "1"], "lr is searched, and --lr gives it one value"),
         (["--trials", "0"], "--trials must be 1 to"),
         (["--pruner", "medain"], "unknown pruner 'medain': did you mean 'median'?"),

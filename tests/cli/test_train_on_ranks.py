@@ -212,7 +212,7 @@ def test_other_verbs_are_rank_0s(tmp_path: Path, line_run: Path) -> None:
         tmp_path,
         ("runs", str(line_run.parent)),
         ("explain", "TL101"),
-        ("train", "spiral", "--help"),
+        ("train", "spiral", "--help-all"),
         ("train", "spiral", "--print-config", "--parallel", "fsdp"),
     )
     assert line_run.name in fine(listed)
