@@ -46,12 +46,16 @@ types: $(READY)
 # file share (a trained run, a warm process) is made once.
 # Where Python is told to write no byte code, each process that a test starts would compile src and
 # the file of the test again, and each worker rewrite all asserts.
-WORKERS ?= 3
+WORKERS ?= 4
+# Their files are in memory where it has room: otherwise they wait for the disk, fsync after fsync.
+TEMPORARY := $(shell [ "$$(df --output=avail -B1G /dev/shm 2>/dev/null | tail -1)" -ge 8 ] && \
+	echo --basetemp=/dev/shm/trueloop-tests-$$$$)
 
 unit: $(READY)
 	$(BIN)/python -m compileall -q src tests -x '/(corpus|documents)/'
 	$(BIN)/python tests/warm/rewritten.py tests
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(TEMPORARY); \
+	status=$$?; rm -rf $(patsubst --basetemp=%,%,$(TEMPORARY)); exit $$status
 
 # The trainers that are measured beside ours come into the environment once. No torchvision.
 PEERS_READY := $(VENV)/.peers-ready

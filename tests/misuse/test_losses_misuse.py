@@ -339,10 +339,10 @@ METRICS: dict[str, Wrong] = {
         )
         for name, given, cause in (
             ("a name", "accuracy", "'accuracy'"),
-            ("a list of names", ["accuracy"], "['accuracy']"),
+            ("a list of names", ["accuracy"], "'accuracy'"),
             ("a function", len, "the function len"),
             ("an empty dict", {}, "a dict"),
-            ("a dict of functions", {"a": len}, "a dict"),
+            ("a dict of numbers", {"a": 1}, "a dict"),
             ("a class", metrics.MetricSet, "the class MetricSet"),
             ("True", True, "True"),
             ("a loss", MSE, "an MSELoss"),

@@ -471,7 +471,7 @@ FIT: dict[str, Wrong] = {
     "metrics by name": Wrong(
         with_val(metrics="mae"), ConfigError, "metrics='mae'", "for_task(...)"
     ),
-    "metrics in a list": Wrong(with_val(metrics=["mae"]), ConfigError, "['mae']", "for_task(...)"),
+    "metrics in a list": Wrong(with_val(metrics=["mae"]), ConfigError, "'mae'", "for_task(...)"),
     "metrics=function": Wrong(with_val(metrics=len), ConfigError, "function len", "for_task(...)"),
     "metrics without val": Wrong(
         fitted(feed(), metrics=metrics.for_task("regression")),

@@ -113,5 +113,5 @@ def test_help_explains_every_field(cls):
         Splits: "Held out from every choice; scored once, at the end.",
         PredictInput: "Columns that identify the rows",
         Table.Options: "Text that means a missing number",
-        Images.Options: "Shift, mirror or turn the training images at random.",
+        Images.Options: "Shift, mirror or turn training images at random.",
     }[cls] in words
