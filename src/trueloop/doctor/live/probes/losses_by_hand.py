@@ -7,14 +7,18 @@ program.
 
 from __future__ import annotations
 
+import ast
 import threading
 from collections import Counter
 from math import prod
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
-from trueloop.doctor.live.frames import user_frames
-from trueloop.doctor.live.objects import autograd_graph
+import torch
+
+from trueloop.doctor.live.frames import source_map, user_frames
+from trueloop.doctor.live.frames.live_expressions import FrameNames, value_of
+from trueloop.doctor.live.objects import autograd_graph, inspection
 from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.live.probes.retained_graphs import let_go
 from trueloop.doctor.model.events import BatchFetched
@@ -23,8 +27,6 @@ from trueloop.doctor.model.things import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    import torch
 
     from trueloop.doctor.live.context import Context
     from trueloop.doctor.live.objects.autograd_graph import GraphNode
@@ -37,6 +39,7 @@ _WALKS = 12
 _NODES = 200
 _FRAMES = 3
 """Frames of the program whose variables are looked at."""
+_RESHAPES = frozenset("unsqueeze view reshape expand expand_as T mT t transpose".split())
 _WORDS = ("Log", "Neg", "Add", "Clamp", "ClampMin", "Mul", "Exp")
 """Operations between a softmax and what picks each sample's class."""
 
@@ -66,7 +69,11 @@ class ByHand(Probe):
                 continue
             if shapes is None:
                 shapes = self._batches.get(threading.get_ident(), set()) | _variables(frame)
-            found = _broadcast(node, shapes) or _over_batch(node, above, shapes)
+            found = (
+                _broadcast(node, shapes)
+                or _over_batch(node, above, shapes)
+                or _broadcast(node, shapes, taken_in=frame)
+            )
             if found is not None:
                 found.at(event)
                 made = node.metadata.get(autograd_graph.MADE)
@@ -116,8 +123,13 @@ def _may_broadcast(node: GraphNode) -> bool:
     return autograd_graph.name_of(node) in ("Sub", "Rsub", "Mul") and len(node._input_metadata) == 1
 
 
-def _broadcast(node: GraphNode, shapes: set[Shape]) -> BroadcastDifference | None:
-    """A difference or product of a prediction and a target that is larger than both."""
+def _broadcast(
+    node: GraphNode, shapes: set[Shape], taken_in: FrameType | None = None
+) -> BroadcastDifference | None:
+    """A difference or product of a prediction and a target that is larger than both.
+
+    With `taken_in` the target may have no name: `net(x[a:b]) - y[a:b]`.
+    """
     if not _may_broadcast(node):
         return None
     whole = tuple(node._input_metadata[0].shape)
@@ -138,6 +150,8 @@ def _broadcast(node: GraphNode, shapes: set[Shape]) -> BroadcastDifference | Non
     if len(known) != 1:
         return None
     side = known[0]
+    if taken_in is not None:
+        shapes = shapes | _taken(taken_in, whole[-1])
     for other in shapes:
         if len(other) == len(side) and joined(side, other) == whole:
             return None  # (N, 1) and (1, N): all pairs on purpose
@@ -200,6 +214,60 @@ def joined(first: Shape, second: Shape) -> Shape | None:
     if any(a != b and 1 not in (a, b) for a, b in pairs):
         return None
     return tuple(max(pair) for pair in pairs)
+
+
+def _taken(frame: FrameType, rows: int) -> set[Shape]:
+    """The shape of so many numbers, where a difference or a product in the program's source has a
+    stretch of a longer vector, or numbers picked by so many indices, as one side. None where any
+    side is given dimensions: all pairs may be meant."""
+    for each, _ in zip(user_frames.frames_of_user(frame), range(_FRAMES), strict=False):
+        tree = source_map.source_of(each.f_code.co_filename).tree
+        sides = [] if tree is None else list(_sides(tree))
+        if any(_is_reshaped(side) for side in sides):
+            continue
+        names = FrameNames(each)
+        try:
+            if any(_takes(side, rows, names) for side in sides):
+                return {(rows,)}
+        finally:
+            names.forget()
+    return set()
+
+
+def _sides(tree: ast.Module) -> Iterator[ast.expr]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Sub, ast.Mult)):
+            yield node.left
+            yield node.right
+
+
+def _is_reshaped(side: ast.expr) -> bool:
+    return any(
+        (isinstance(node, ast.Attribute) and node.attr in _RESHAPES)
+        or (isinstance(node, ast.Subscript) and _has_none(node.slice))
+        for node in ast.walk(side)
+    )
+
+
+def _has_none(index: ast.expr) -> bool:
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    return any(isinstance(part, ast.Constant) and part.value is None for part in parts)
+
+
+def _takes(side: ast.expr, rows: int, names: FrameNames) -> bool:
+    if not isinstance(side, ast.Subscript):
+        return False
+    vector = value_of(side.value, names.named)
+    if not _is_vector(vector) or vector.requires_grad or len(vector) < rows:
+        return False
+    if isinstance(side.slice, ast.Slice):
+        return True
+    picked = value_of(side.slice, names.named)
+    return _is_vector(picked) and len(picked) == rows and not picked.is_floating_point()
+
+
+def _is_vector(value: object) -> TypeGuard[torch.Tensor]:
+    return inspection.is_a(value, torch.Tensor) and value.ndim == 1
 
 
 # ---------------------------------------------------------------------- softmax over the samples
