@@ -217,7 +217,7 @@ def test_other_verbs_are_rank_0s(tmp_path: Path, line_run: Path) -> None:
     )
     assert line_run.name in fine(listed)
     assert "TL101" in fine(explained)
-    assert "--log-ranks" in fine(helped)
+    assert "--[no-]log-ranks" in fine(helped)
     assert "parallel: fsdp" in fine(printed)
 
 
