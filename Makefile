@@ -49,7 +49,7 @@ types: $(READY)
 WORKERS ?= 4
 # Their files are in memory where it has room: otherwise they wait for the disk, fsync after fsync.
 TEMPORARY := $(shell [ "$$(df --output=avail -B1G /dev/shm 2>/dev/null | tail -1)" -ge 8 ] && \
-	echo --basetemp=/dev/shm/trueloop-tests-$$$$)
+	echo --basetemp=/dev/shm/pytest-of-make-$$$$)
 
 unit: $(READY)
 	$(BIN)/python -m compileall -q src tests -x '/(corpus|documents)/'
