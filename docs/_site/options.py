@@ -23,7 +23,7 @@ class Option(NamedTuple):
     names: tuple[str, ...]
     """All spellings with two dashes: --quiet, --no-quiet."""
     value: str
-    """What stands for its value in the help; empty for a switch."""
+    """The placeholder of its value in the help; empty for a switch."""
     default: str
     text: str
     group: str

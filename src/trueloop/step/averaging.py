@@ -74,7 +74,7 @@ class SWA:
 
     Izmailov, Podoprikhin, Garipov, Vetrov and Wilson, "Averaging weights leads to wider optima and
     better generalization", UAI 2018. It needs a learning rate that stays up while it averages:
-    constant, or torch's `SWALR`. Before `start` the model is evaluated as it is.
+    constant, or torch's `SWALR`. Before `start` an evaluation uses the weights in training.
 
     Batch norm has no statistics of such weights, so `fit` computes them from the training data
     before an evaluation, as torch's `update_bn`; in a loop of your own call `Step.update_bn`.
