@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from trueloop.cli._signals import _is_below_torchs_import
+
 # Sends the process a signal when it first imports MOMENT, or when it is about to be gone; and once
 # more, half a second later, while the first is being obeyed, if that is asked for.
 PRELUDE = """
@@ -84,6 +86,17 @@ def test_a_ctrl_c_in_the_first_seconds(moment: str, again: str, entry: str, word
     done = outcome(moment, again, entry, words)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "trueloop: interrupted\n")
     assert not Path("new").exists()
+
+
+@pytest.mark.parametrize(("module", "below"), [("torch._C", True), ("torchinfo", False)])
+def test_no_exception_goes_through_the_c_of_torch(module: str, below: bool) -> None:
+    found: list[bool] = []
+
+    def called_by_c() -> None:
+        found.append(_is_below_torchs_import(sys._getframe()))
+
+    exec("called_by_c()", {"__name__": module, "called_by_c": called_by_c})
+    assert found == [below]
 
 
 @pytest.mark.parametrize("moment", ["late", "shutdown"])

@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from importlib.machinery import ExtensionFileLoader
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -114,13 +115,19 @@ class Signals:
             return
         elif self._noted is None:
             self._noted, self._noted_at = number, time.monotonic()
+            if _is_below_torchs_import(frame):
+                self._leave_at_once(number)
             self._look_after_it()
             raise Interrupted(number)
         elif not self._is_repeated(number):
-            if _on_ranks()[0]:
-                with suppress(OSError):
-                    os.write(2, b"trueloop: interrupted\n")
-            os._exit(interrupted_by(self._noted))
+            self._leave_at_once(self._noted)
+
+    def _leave_at_once(self, number: int) -> None:
+        speaks, status = _on_ranks()
+        if speaks:
+            with suppress(OSError):
+                os.write(2, b"trueloop: interrupted\n")
+        os._exit(interrupted_by(number) if status is None else status)
 
     def _is_repeated(self, number: int) -> bool:
         """Whether a signal is only the first one again: a launcher of many ranks repeats, in its
@@ -170,6 +177,25 @@ class Signals:
         if self.to_the_end and os.getpid() == self._process:
             for number in self._previous:
                 signal.signal(number, signal.SIG_IGN)
+
+
+def _is_below_torchs_import(frame: FrameType | None) -> bool:
+    """Whether torch, or a module in C, is being imported.
+
+    Where C++ has called Python and an exception comes back, the process ends with SIGABRT, or the
+    import carries on without what it asked for. Nothing is lost by leaving at once: a command has
+    not begun to write when it imports torch.
+    """
+    while frame is not None:
+        name = frame.f_code.co_name
+        if name == "<module>" and frame.f_globals.get("__name__", "").split(".")[0] == "torch":
+            return True
+        if name in ("create_module", "exec_module") and isinstance(
+            frame.f_locals.get("self"), ExtensionFileLoader
+        ):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _on_ranks() -> tuple[bool, int | None]:
