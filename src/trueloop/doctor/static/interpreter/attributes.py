@@ -47,6 +47,7 @@ from trueloop.doctor.static.interpreter.values import (
     Unknown,
     Value,
 )
+from trueloop.doctor.static.stubs.manual_updates import replaced_gradient
 from trueloop.doctor.static.stubs.optimizers import param_groups
 from trueloop.doctor.static.stubs.tensors import (
     attribute_of,
@@ -228,6 +229,8 @@ def write(m: Interpreter, owner: Any, name: str, value: Any, node: ast.AST) -> N
         _write_to_model(m, owner, name, value, node)
     elif isinstance(owner, (Thing, Instance, OpaqueObject, Unknown)):
         owner.attributes[name] = value
+        if isinstance(owner, Unknown) and name == "grad":
+            replaced_gradient(m, None, value, node)
         if isinstance(owner, Sampler) and name == "epoch":
             owner.epoch_set |= not m.functions[-1].endswith("__init__")
     elif isinstance(owner, Class):

@@ -45,6 +45,7 @@ from trueloop.doctor.static.interpreter.values import (
 )
 from trueloop.doctor.static.interpreter.with_blocks import inside_foreign
 from trueloop.doctor.static.stubs import statistics, tensor_shapes as shapes
+from trueloop.doctor.static.stubs.manual_updates import clears_by_name
 from trueloop.doctor.static.stubs.tensors import call_foreign_method, derive
 
 MODULE_BASES = frozenset({"Module", "LightningModule", "PreTrainedModel", "ModelMixin"})
@@ -120,6 +121,7 @@ def _library(
     if known is not None:
         return known(LibraryCall(m, node, name, args, kwargs, None, rest is not None))
     everything = [*args, *kwargs.values(), *(rest or [])]
+    clears_by_name(m, name, node)
     head, _, last = name.rpartition(".")
     if head.partition(".")[0] not in HARMLESS:
         m.expose(everything, name, node)
@@ -230,6 +232,7 @@ def _foreign(
     everything = [*args, *kwargs.values(), *(rest or [])]
     if isinstance(node, ast.Call):
         m.reach.unresolved.add(last_name(node.func))
+    clears_by_name(m, m.key(function), node)
     m.expose([*everything, function], m.key(function), node)
     owner = function.of if isinstance(function, Unknown) else ()
     found = m.unknown(node, [function, *owner, *everything])

@@ -296,6 +296,8 @@ def _delete(m: Interpreter, node: ast.Delete, scope: Scope) -> ControlFlow | Non
                 holder.waiting.pop(target.id, None)
         elif isinstance(target, ast.Subscript):
             is_edited(evaluate(m, target.value, scope))
+        elif isinstance(target, ast.Attribute) and target.attr == "grad":
+            write(m, evaluate(m, target.value, scope), "grad", NONE, node)
     return None
 
 

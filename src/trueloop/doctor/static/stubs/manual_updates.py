@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import ast
+import re
+from functools import lru_cache
 from typing import Any
 
 from trueloop.doctor.model.events import GradEdited, ManualUpdate, ZeroGrad
 from trueloop.doctor.model.things import Tensor
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
-from trueloop.doctor.static.interpreter.values import Constant, Sequence, Unknown
+from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
+from trueloop.doctor.static.interpreter.values import (
+    NONE,
+    Constant,
+    Sequence,
+    Unknown,
+    Value,
+)
 
 _PARTS = 4
 """Parts of a value that are looked into."""
@@ -57,6 +66,51 @@ def cleared(m: Interpreter, parameter: Tensor | None, node: ast.AST) -> None:
     if not models and (parameter is None or not parameter.requires_grad):
         target = None
     m.emit(ZeroGrad, node, target=target, by_hand=True)
+
+
+def replaced_gradient(
+    m: Interpreter, parameter: Tensor | None, value: object, node: ast.AST
+) -> None:
+    """`p.grad = value`. `parameter`: None for something that is not known, as in a nested function
+    that takes it from the function around."""
+    if is_nothing(value):
+        cleared(m, parameter, node)
+    else:
+        m.emit(GradEdited, node, target=parameter)
+
+
+@methods(Unknown, "zero_")
+def _zero_of_unknown(call: LibraryCall) -> Value:
+    """`p.grad.zero_()`."""
+    call.expose(call.receiver)
+    if call.receiver.key.endswith(".grad"):
+        cleared(call.machine, None, call.node)
+    return call.unknown(call.receiver)
+
+
+@calls("torch._foreach_zero_")
+def _zero_together(call: LibraryCall) -> Value:
+    """`torch._foreach_zero_([p.grad for p in parameters])`."""
+    given = call.arg(0)
+    owners = [owner_of(each) for each in given.values] if isinstance(given, Sequence) else []
+    known = {id(each): each for word, each in owners if word == "grad"}
+    for parameter in known.values() or (None,):
+        cleared(call.machine, parameter, call.node)
+    return NONE
+
+
+def clears_by_name(m: Interpreter, callee: str, node: ast.AST) -> None:
+    """`clear_gradients(parameters)`, of code that cannot be read, whatever it is given."""
+    if _clears(callee):
+        cleared(m, None, node)
+
+
+_CLEARS = re.compile(r"(zero|clear|reset|drop|delete|free)_?\w*grad", re.I)
+
+
+@lru_cache(maxsize=1024)
+def _clears(callee: str) -> bool:
+    return _CLEARS.search(callee.rpartition(".")[2]) is not None
 
 
 def is_nothing(value: object) -> bool:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
-from trueloop.doctor.model.events import FlagsSet, GradEdited, GradRead, ManualUpdate
+from trueloop.doctor.model.events import FlagsSet, GradRead, ManualUpdate
 from trueloop.doctor.model.table_events import Sliced
 from trueloop.doctor.model.things import Model, Tensor
 from trueloop.doctor.model.value_events import ColumnsPicked
@@ -25,7 +25,7 @@ from trueloop.doctor.static.interpreter.values import (
     varies,
 )
 from trueloop.doctor.static.stubs import constant_gradients, tensor_shapes as shapes
-from trueloop.doctor.static.stubs.manual_updates import cleared, is_nothing, notice
+from trueloop.doctor.static.stubs.manual_updates import notice, replaced_gradient
 from trueloop.doctor.static.stubs.thawing import thaws_later
 
 T = TypeVar("T")
@@ -323,10 +323,7 @@ def parameter_of(m: Interpreter, layer: Model, name: str, node: ast.AST) -> Tens
 def set_attribute(m: Interpreter, tensor: Tensor, name: str, value: object, node: ast.AST) -> None:
     """`tensor.name = value`."""
     if name == "grad":
-        if is_nothing(value):
-            cleared(m, tensor, node)
-        else:
-            m.emit(GradEdited, node, target=tensor)
+        replaced_gradient(m, tensor, value, node)
     elif name == "data":
         m.emit(ManualUpdate, node, target=tensor)
     elif name == "requires_grad":
