@@ -1,6 +1,5 @@
 import json
 import math
-import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -195,31 +194,6 @@ def test_best_eval_takes_the_earliest_of_equals_and_no_nan() -> None:
     assert best_eval([{"val_r2": -3.0}, {"val_r2": 0.5}], "val_r2") == {"val_r2": 0.5}
     assert best_eval([{}], "val_loss") is None
     assert best_eval([{"val_loss": 1.0}], None) is None
-
-
-def test_a_run_keeps_the_uncommitted_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As a patch that git applies to the commit; a long one is cut, and says so."""
-    code = tmp_path / "code"
-    code.mkdir()
-    monkeypatch.chdir(code)
-    identity = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
-    subprocess.run(["git", "init", "-q"], check=True)
-    Path("train.py").write_text("lr = 1\n")
-    subprocess.run(["git", "add", "."], check=True)
-    subprocess.run(["git", *identity, "commit", "-q", "-m", "x"], check=True)
-    assert not (Run.create(tmp_path / "clean", config={}).path / "changes.patch").exists()
-    Path("train.py").write_text("lr = 2  # größer\n")
-    Path("task.py").write_text("")
-    run = Run.create(tmp_path / "changed", config={})
-    assert run.environment["git"]["untracked"] == ["task.py"]
-    subprocess.run(["git", "checkout", "-q", "train.py"], check=True)
-    subprocess.run(["git", "apply", run.path / "changes.patch"], check=True)
-    assert Path("train.py").read_text() == "lr = 2  # größer\n"
-    monkeypatch.setattr(sys.modules["trueloop.run.environment"], "MOST_PATCH", 60)
-    patch = (Run.create(tmp_path / "cut", config={}).path / "changes.patch").read_text()
-    assert re.search(r"\n# cut: \d+ of \d+ bytes\n$", patch)
 
 
 def test_environment_is_plain_and_knows_the_commit(

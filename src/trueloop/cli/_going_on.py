@@ -27,7 +27,6 @@ def go_on(run: Run, settings: Settings, *, prolong: str | None = None) -> int:
     from trueloop.checkpoint import load_checkpoint
     from trueloop.cli._doctor import keep_findings, watched_session
     from trueloop.cli._training import train_run
-    from trueloop.run import environment
     from trueloop.tasks.base import refuse_changed_data
 
     ranks.on_main(lambda: refuse_damaged(run), "the state of the run")
@@ -38,7 +37,7 @@ def go_on(run: Run, settings: Settings, *, prolong: str | None = None) -> int:
         refuse_changed_data(session.task, kept, "start a new run with a different --run")
         if prolong is not None:
             refuse_another_curve(session, state, prolong)
-        facts = environment(session.device, session.parallel)
+        facts = session.environment()
         ranks.on_main(lambda: repair(run, session, state, facts), "the repair of the run directory")
         if prolong is not None:
             run.forget_results()
@@ -51,29 +50,19 @@ def repair(
     run: Run, session: TrainingSession, state: dict[str, Any], facts: dict[str, Any]
 ) -> None:
     """Remove half-written files of a killed process, and write missing ones again; `facts` are
-    those of the machine."""
+    those of the machine, the code and the data."""
+    from trueloop.run.lineage import note_resume
+
     run.remove_litter()
     missing = [name for name in (DATA, ENVIRONMENT) if not (run.path / name).exists()]
     if not run.data:
         run.write_data(session.splits.facts)
     if not run.environment:
         run.write_environment(facts)
-    note_ranks(run, facts, state["step"]["counters"][2])
+    note_resume(run, facts, state["step"]["counters"][2])
     if not run.task_state:
         run.write_task(session.task.state())
     warn_of_lost_lines(run, state, missing)
-
-
-def note_ranks(run: Run, facts: dict[str, Any], update: int) -> None:
-    """Add to the run's environment that it was resumed, after `update` updates, with a different
-    number of ranks or a different strategy."""
-    environment = run.environment
-    parts = [environment, *environment.get("resumed", [])]
-    if all(parts[-1].get(name) == facts.get(name) for name in ("ranks", "parallel")):
-        return
-    names = ("started", "ranks", "hosts", "parallel", "device")
-    here = {"update": update, **{name: facts[name] for name in names if name in facts}}
-    run.write_environment({**environment, "resumed": [*parts[1:], here]})
 
 
 def is_complete(run: Run) -> bool:

@@ -16,7 +16,7 @@ from trueloop.cli._session import settings_of
 from trueloop.cli._training import shown, train_run
 from trueloop.cli.options import Settings
 from trueloop.errors import ConfigError
-from trueloop.run import Run, environment
+from trueloop.run import Run
 
 # As with `trueloop resume`: they say where and how long, not what is trained.
 _MAY_CHANGE = (
@@ -56,7 +56,7 @@ def _bring_on(run: Run, given: Settings) -> int:
         return go_on(run, settings)
     print(f"{shown(run.path)} ended before its first checkpoint: it starts again")
     with watched_session(settings) as session:
-        run.begin_again(environment(session.device, session.parallel))
+        run.begin_again(session.environment())
         run.write_data(session.splits.facts)
         run.write_task(session.task.state())
         keep_findings(session, run)

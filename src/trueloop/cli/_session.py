@@ -27,7 +27,8 @@ from trueloop.feed import Feed
 from trueloop.feed.weighted import BALANCED, labels_of
 from trueloop.loop.clock import plan, run_length
 from trueloop.records import EvalRecord, LossOutput
-from trueloop.run import Run
+from trueloop.run import Run, environment
+from trueloop.run.data_digest import data_facts
 from trueloop.seed import rng_preserved, seed_everything, seed_rank
 from trueloop.step import FSDPOptions, Outliers, Step, loading
 from trueloop.step.phases import planned_updates
@@ -63,6 +64,12 @@ class TrainingSession:
     @property
     def model(self) -> nn.Module:
         return self.step.model
+
+    def environment(self) -> dict[str, Any]:
+        """The machine, the code and the digest of the data; every rank calls it."""
+        data = data_facts(self.task.data) if ranks.is_main() else None
+        facts = environment(self.device, self.parallel)
+        return facts if data is None else {**facts, "data": data}
 
     def score(self, feed: Feed, *, collect: bool = False) -> EvalRecord:
         """Loss and metrics of the model as it is now, in the run's precision."""

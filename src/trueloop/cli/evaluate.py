@@ -38,6 +38,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_option("--json", action="store_true", help="print one JSON object instead")
     given = parser.parse(argv)
 
+    from trueloop.cli._evaluation_record import keep_evaluation
     from trueloop.cli._session import load_trained
     from trueloop.run import Run
     from trueloop.tasks.data_findings import skipped_samples
@@ -45,6 +46,7 @@ def main(argv: Sequence[str]) -> int:
     trained = load_trained(Run(given.run), given.device)
     scores = _scores(trained, given.data)
     skipped = trained.task.skipped
+    keep_evaluation(trained, "evaluate", given.data, scores=scores, skipped=skipped)
     if given.json:
         from trueloop.run.json_files import plain
 

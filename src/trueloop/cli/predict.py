@@ -36,14 +36,25 @@ def main(argv: Sequence[str]) -> int:
         raise ConfigError("nothing to predict: write --data PATH")
     check_out(given.out, force=given.force)
 
+    from trueloop.cli._evaluation_record import keep_evaluation
     from trueloop.cli._session import load_trained
     from trueloop.run import Run
+    from trueloop.run.data_digest import data_facts
     from trueloop.tasks.data_findings import skipped_samples
 
     trained = load_trained(Run(given.run), given.device)
     asked = {"calibrated": given.calibrated, "threshold": given.threshold}
     rows, errors = predict(trained, given.data, given.out, **asked)
     print(f"{rows - len(errors):,} predictions in {given.out}")
+    keep_evaluation(
+        trained,
+        "predict",
+        given.data,
+        rows=rows,
+        skipped=errors,
+        out=data_facts(given.out),
+        **asked,
+    )
     if not errors:
         return OK
     print(

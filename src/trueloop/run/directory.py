@@ -1,7 +1,8 @@
 """A run is a directory: what was asked, on what machine, what happened, and what came out of it.
 
 config.json       every option, resolved
-environment.json  versions, device, command line, start time
+environment.json  versions, device, command line, start time, digest of the data
+changes.patch     what git has not committed of the code (`run.lineage`)
 data.json         facts about the data
 task.json         from which the task is rebuilt without its data
 findings.json     what the data checks and the doctor have found
@@ -9,6 +10,7 @@ metrics.jsonl     one line per logged update and per evaluation (`run.log`)
 results.json      written at the end, however it ended
 log/rank-K.jsonl  what each rank does, on request (`run.rank_log`)
 trackers/NAME     what a tracker keeps, on request (`trackers`)
+evaluations/      what later evaluations found, and with what (`run.lineage`)
 checkpoints/  pictures/  report.html  plotly.min.js
 """
 
@@ -30,8 +32,8 @@ from trueloop.records import EvalRecord, StepRecord
 from trueloop.run.environment import environment as this_environment
 from trueloop.run.folder import (
     CONFIG,
+    begin_again,
     claimed_by_main,
-    clear,
     is_run,
     make,
     no_run,
@@ -134,8 +136,7 @@ class Run:
         Raises:
             RunError: something cannot be removed or written.
         """
-        clear(self.path)
-        write_json(self.path / "environment.json", environment)
+        begin_again(self.path, environment)
 
     def litter(self) -> list[Path]:
         """Return our temporary files: those being written, and those that a killed process left."""

@@ -6,7 +6,6 @@ import os
 import platform
 import shlex
 import socket
-import subprocess
 import sys
 from collections import Counter
 from datetime import UTC, datetime
@@ -17,10 +16,7 @@ import numpy as np
 import torch
 
 from trueloop import device as devices, ranks
-
-MOST_PATCH = 1_000_000
-"""Bytes of the uncommitted changes that a run keeps."""
-_MOST_NAMES = 50
+from trueloop.run.code_changes import git_facts
 
 
 def environment(device: torch.device | None = None, parallel: str | None = None) -> dict[str, Any]:
@@ -51,7 +47,7 @@ def environment(device: torch.device | None = None, parallel: str | None = None)
         "device": devices.describe(devices.pick("auto") if device is None else device),
         "ranks": ranks.world_size(),
         **_together(parallel),
-        "git": _git() if ranks.is_main() else None,
+        "git": git_facts() if ranks.is_main() else None,
     }
 
 
@@ -82,37 +78,3 @@ def launched_by() -> str | None:
     except (OSError, IndexError):
         began = ""
     return f"{socket.gethostname()}:{parent}:{began}"
-
-
-def _git() -> dict[str, Any] | None:
-    """The commit checked out here, whether tracked files differ from it, and which Python files are
-    not tracked; None outside git."""
-    try:
-        commit = _ask_git("rev-parse", "HEAD").strip()
-        facts = {"commit": commit, "modified": bool(_ask_git("status", "--porcelain", "-uno"))}
-        others = _ask_git("ls-files", "--others", "--exclude-standard", "--", "*.py").splitlines()
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return {**facts, "untracked": others[:_MOST_NAMES]} if others else facts
-
-
-def uncommitted_changes() -> bytes:
-    """The changes of tracked files since the commit checked out here, as `git apply` takes them;
-    empty outside git. A longer patch is cut at a megabyte, which its last line notes."""
-    try:
-        patch = _ask_git("diff", "--binary", "HEAD").encode("utf-8", "surrogateescape")
-    except (OSError, subprocess.SubprocessError):
-        return b""
-    if len(patch) <= MOST_PATCH:
-        return patch
-    kept = patch[:MOST_PATCH].rpartition(b"\n")[0]
-    return kept + f"\n# cut: {len(kept):,} of {len(patch):,} bytes\n".encode()
-
-
-def _ask_git(*words: str) -> str:
-    answer = subprocess.run(
-        ["git", *words],
-        capture_output=True, text=True, encoding="utf-8", errors="surrogateescape", timeout=2,
-        check=True,
-    )  # fmt: skip
-    return answer.stdout

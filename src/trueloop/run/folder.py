@@ -14,7 +14,7 @@ from trueloop import ranks
 from trueloop.checkpoint import LOCK, claimed, write_atomic
 from trueloop.errors import RunError, nearest
 from trueloop.files import special_kind
-from trueloop.run.environment import uncommitted_changes
+from trueloop.run.code_changes import uncommitted_changes
 from trueloop.run.json_files import write_json
 
 CONFIG = "config.json"
@@ -30,7 +30,7 @@ _UNBORN = re.compile(
 _REACHED = (
     "results.json", "checkpoints", "metrics.jsonl", "pictures", "report.html", "plotly.min.js",
     "data.json", "task.json", "findings.json", "log", "profile",
-    "trackers",
+    "trackers", "evaluations",
 )  # fmt: skip
 # What `write_atomic` writes before it gives it its name.
 _TEMPORARY = re.compile(r"\..+\.\d+(\.old)?\.tmp")
@@ -81,13 +81,18 @@ def make(path: Path, config: Mapping[str, Any], environment: Mapping[str, Any]) 
     make_folder(path)
     try:
         write_json(path / "environment.json", environment)
-        if (environment.get("git") or {}).get("modified"):
-            write_atomic(path / PATCH, uncommitted_changes())
+        write_patch(path, environment)
         # Last, because this file is what makes the folder a run.
         write_json(path / CONFIG, config)
     except BaseException:
         remove(path)
         raise
+
+
+def write_patch(path: Path, environment: Mapping[str, Any]) -> None:
+    """Write the uncommitted changes of the code that runs here, if there are any."""
+    if environment.get("git") and (changes := uncommitted_changes()):
+        write_atomic(path / PATCH, changes)
 
 
 def make_folder(path: Path) -> None:
@@ -122,8 +127,7 @@ def remove(path: Path) -> None:
 def clear(path: Path) -> None:
     """Remove what a run has reached; what others have put into its folder stays."""
     try:
-        for name in _REACHED:
-            reached = path / name
+        for reached in [*(path / name for name in _REACHED), *path.glob("changes*.patch")]:
             if reached.is_dir():
                 shutil.rmtree(reached)
             else:
@@ -133,6 +137,13 @@ def clear(path: Path) -> None:
             f"cannot clear the run directory {path} ({error.strerror}): check its permissions, or "
             "choose a different one"
         ) from None
+
+
+def begin_again(path: Path, environment: Mapping[str, Any]) -> None:
+    """Remove what a run has reached, and write with what it starts again."""
+    clear(path)
+    write_json(path / "environment.json", environment)
+    write_patch(path, environment)
 
 
 def temporary_files(*folders: Path) -> list[Path]:

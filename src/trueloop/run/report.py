@@ -16,6 +16,7 @@ from trueloop.run.class_tables import confusion_of, per_class
 from trueloop.run.directory import UNFINISHED, Run
 from trueloop.run.formatting import capital, duration, number, percent, score_name, split_of
 from trueloop.run.html_page import Chart, Rewritten, Section, flatten, publish, publish_packed, when
+from trueloop.run.lineage import code_history, evaluations_of, parts_of
 from trueloop.run.log import LOG, best_eval
 from trueloop.run.log_reader import LogReader, read_log
 from trueloop.run.outliers import is_outlier, summary
@@ -225,10 +226,12 @@ def _device(facts: Any) -> str:
 
 def _ranks(environment: Mapping[str, Any]) -> str:
     """How many ranks trained together, on how many hosts and how; nothing of one process."""
-    later = environment.get("resumed")
-    if isinstance(later, list) and later:
-        parts = [environment, *(part for part in later if isinstance(part, Mapping))]
-        return ", then ".join(_ranks({**part, "resumed": None}) for part in parts).replace("–", "1")
+    parts = [_ranks_of(part) for part in parts_of(environment)]
+    changes = [text for k, text in enumerate(parts) if k == 0 or text != parts[k - 1]]
+    return changes[0] if len(changes) == 1 else ", then ".join(changes).replace("–", "1")
+
+
+def _ranks_of(environment: Mapping[str, Any]) -> str:
     count, hosts = environment.get("ranks"), environment.get("hosts")
     if not isinstance(count, int) or count < 2:
         return "–"
@@ -393,10 +396,20 @@ def _pictures(run: Run, results: Mapping[str, Any]) -> list[dict[str, str]]:
     return found
 
 
+def _evaluation(record: Mapping[str, Any]) -> dict[str, Any]:
+    """One of the run's later evaluations: of what, and the scores or the file that it made."""
+    data, out = record.get("data") or {}, record.get("out") or {}
+    facts = {"data": data.get("path"), "digest": str(data.get("digest"))[:16]} if data else {}
+    scores = record.get("scores") or {}
+    return facts | (scores if scores else {"predictions": out.get("path")})
+
+
 def _tables(run: Run) -> list[dict[str, Any]]:
-    tables = [
+    tables: list[tuple[str, dict[str, Any]]] = [
         ("Configuration", run.config),
         ("Data", {k: v for k, v in run.data.items() if k != "conversation"}),
-        ("Environment", run.environment),
+        ("Environment", {k: v for k, v in run.environment.items() if k != "resumed"}),
+        ("Code", code_history(run)),
+        ("Evaluations", {k: _evaluation(each) for k, each in evaluations_of(run).items()}),
     ]
     return [{"title": t, "rows": flatten(facts)} for t, facts in tables if facts]

@@ -1,0 +1,150 @@
+"""The code that runs here: its commit, and what the working tree has changed since, as a patch."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+MOST_PATCH = 1_000_000
+"""Bytes of the uncommitted changes that a run keeps."""
+# Of a file, and of all files in a patch, before and after the change together: git reads them, also
+# where little differs.
+_MOST_OF_A_FILE = 2_000_000
+_MOST_READ = 16_000_000
+_MOST_NAMES = 50
+_SECONDS = 10
+_SUBMODULE = "160000"
+# What the user's own configuration may not change: a patch must be one that `git apply` takes.
+_FORM = (
+    "--binary", "--no-renames", "--submodule=diff", "--no-color", "--no-ext-diff", "--no-textconv",
+    "--no-relative", "--src-prefix=a/", "--dst-prefix=b/",
+)  # fmt: skip
+
+
+def git_facts() -> dict[str, Any] | None:
+    """The repository's folder, the commit checked out here (None before the first), whether tracked
+    files differ from it, and which Python files are not tracked; None outside git, or where git
+    does not answer."""
+    try:
+        modified = bool(_ask("status", "--porcelain", "-uno"))
+        facts: dict[str, Any] = {"folder": str(_top()), "commit": _commit(), "modified": modified}
+        others = _untracked()
+        with _with_untracked() as index:
+            left = _left_out(_changed_sizes(index))
+    except (OSError, subprocess.SubprocessError):
+        return None
+    if others:
+        facts["untracked"] = others[:_MOST_NAMES]
+    if left:
+        facts["not_in_patch"] = left[:_MOST_NAMES]
+    return facts
+
+
+def uncommitted_changes() -> bytes:
+    """The changes of tracked files since the commit checked out here, and the Python files that git
+    does not track, as `git apply` takes them; empty outside git.
+
+    A file of more than two megabytes, before and after the change together, is not part of it,
+    and `git_facts` names it. A longer patch is cut at a megabyte, which its last line notes.
+    """
+    try:
+        with _with_untracked() as index:
+            sizes = _changed_sizes(index)
+            if not sizes:
+                return b""
+            without = [f":(top,exclude,literal){name}" for name in _left_out(sizes)]
+            patch = _ask("diff", *_FORM, _base(), "--", ":/", *without, index=index)
+    except (OSError, subprocess.SubprocessError):
+        return b""
+    content = patch.encode("utf-8", "surrogateescape")
+    if len(content) <= MOST_PATCH:
+        return content
+    kept = content[:MOST_PATCH].rpartition(b"\n")[0]
+    return kept + f"\n# cut: {len(kept):,} of {len(content):,} bytes\n".encode()
+
+
+def _top() -> Path:
+    return Path(_ask("rev-parse", "--show-toplevel").rstrip("\n"))
+
+
+def _commit() -> str | None:
+    try:
+        return _ask("rev-parse", "--verify", "--quiet", "HEAD").strip()
+    except subprocess.CalledProcessError:
+        return None
+
+
+def _base() -> str:
+    """The commit that the working tree is compared with; before the first one, the empty tree."""
+    return _commit() or _ask("hash-object", "-t", "tree", "--stdin").strip()
+
+
+def _untracked() -> list[str]:
+    """The Python files here and below that git neither tracks nor ignores."""
+    names = _ask("ls-files", "-z", "--others", "--exclude-standard", "--", "*.py")
+    return [name for name in names.split("\0") if name]
+
+
+@contextmanager
+def _with_untracked() -> Iterator[str | None]:
+    """A copy of git's index in which the untracked Python files are to be added, so that a diff
+    shows them; None where there are none. The repository does not change."""
+    names = _untracked()[:_MOST_NAMES]
+    if not names:
+        yield None
+        return
+    own = _ask("rev-parse", "--git-path", "index").strip()
+    with tempfile.TemporaryDirectory() as folder:
+        index = os.path.join(folder, "index")
+        if os.path.exists(own):
+            shutil.copy2(
+                own, index
+            )  # with its time, by which git knows what may have changed since
+        _ask("add", "--intent-to-add", "--", *names, index=index)
+        yield index
+
+
+def _changed_sizes(index: str | None = None) -> dict[str, int]:
+    """The changed files, by their names from the top folder, and their bytes before and after."""
+    raw = _ask("diff", "--raw", "-z", "--no-renames", "--no-abbrev", "--no-relative", _base(),
+               index=index).split("\0")  # fmt: skip
+    top = _top() if raw[0] else Path()
+    sizes, before = {}, {}
+    for facts, name in zip(raw[::2], raw[1::2], strict=False):
+        mode, _, blob = facts.lstrip(":").split(" ")[:3]
+        if mode != _SUBMODULE and blob.strip("0"):
+            before[name] = blob
+        path = top / name
+        sizes[name] = path.lstat().st_size if path.is_file() else 0
+    if before:
+        listed = _ask("cat-file", "--batch-check=%(objectsize)", given="\n".join(before.values()))
+        for name, size in zip(before, listed.split("\n"), strict=False):
+            sizes[name] += int(size) if size.isdigit() else 0
+    return sizes
+
+
+def _left_out(sizes: Mapping[str, int]) -> list[str]:
+    """The files that do not go into a patch: large ones, and the largest of very many."""
+    total, left = 0, []
+    for name, size in sorted(sizes.items(), key=lambda item: item[1]):
+        total += size
+        if size > _MOST_OF_A_FILE or total > _MOST_READ:
+            left.append(name)
+    return sorted(left)
+
+
+def _ask(*words: str, index: str | None = None, given: str = "") -> str:
+    """The output of git. Raises `OSError` without git, `SubprocessError` where it fails."""
+    answer = subprocess.run(
+        ["git", *words],
+        input=given, capture_output=True, text=True, encoding="utf-8", errors="surrogateescape",
+        timeout=_SECONDS, check=True, env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
+        | ({} if index is None else {"GIT_INDEX_FILE": index}),
+    )  # fmt: skip
+    return answer.stdout
