@@ -132,6 +132,7 @@ def long_run(updates: int, folder: Path) -> dict[str, Any]:
         epochs=updates // 100,
         checkpoints=trueloop.Checkpoints(folder / "long", keep_best=None, every="50 updates"),
         sinks=[watch],
+        progress=False,
     )
     return {
         "updates": step.updates,

@@ -53,7 +53,7 @@ def run(x: Tensor, y: Tensor, epochs: int, *, watched: bool) -> tuple[dict[str, 
     with ExitStack() as stack:
         sinks = [stack.enter_context(trueloop.Doctor(show=False))] if watched else []
         clock = Clock()
-        trueloop.fit(step, train, val, epochs=epochs, sinks=[*sinks, clock])
+        trueloop.fit(step, train, val, epochs=epochs, sinks=[*sinks, clock], progress=False)
     last = max(clock.at)
     parts = {
         f"the first {FIRST} updates": clock.at[FIRST] / FIRST,

@@ -63,7 +63,7 @@ def train() -> float:
     data = torch.randn(6400, 2), torch.randint(0, 3, (6400,))
     feed = trueloop.Feed(data, 64, shuffle=True)
     began = time.perf_counter()
-    trueloop.fit(step, feed, updates=UPDATES)
+    trueloop.fit(step, feed, updates=UPDATES, progress=False)
     return time.perf_counter() - began
 
 

@@ -106,6 +106,7 @@ def train(folder: Path, updates: int, every: int, environment: dict[str, str]) -
             checkpoints=checkpoints,
             resume_from=state,
             sinks=[lambda record: note("update", getattr(record, "update", "end"))],
+            progress=False,
         )
         if ranks.is_main():
             weights = b"".join(p.detach().numpy().tobytes() for p in model.parameters())

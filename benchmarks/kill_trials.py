@@ -107,6 +107,7 @@ def train(case: str, folder: Path, attempt: int, aim: Aim | None, marks: Marks) 
         run=run,
         checkpoints=Checkpoints(run.checkpoints, every=setup.every),
         resume_from=state,
+        progress=False,
     )
     stop = setup.early_stop
     outcome = {

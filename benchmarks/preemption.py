@@ -141,6 +141,7 @@ def _train(folder: Path, compiled: bool, aim: Aim | None) -> tuple[Any, Any]:
         run=run,
         checkpoints=Checkpoints(run.checkpoints, every="5 updates"),
         resume_from=state,
+        progress=False,
     )
     return history, (step, run)
 

@@ -94,7 +94,7 @@ def one_batch(
         elif place == (1, 3 if turn else 2):
             sys.setprofile(None)
 
-    trueloop.fit(step, train, epochs=2, sinks=[sink])
+    trueloop.fit(step, train, epochs=2, sinks=[sink], progress=False)
     first, *others = [k - 1 for k, call in enumerate(trace.calls) if call == ASKED]
     end = others[0] if turn else len(trace.calls)
     return list(dict.fromkeys(trace.calls[first:end]))

@@ -32,6 +32,7 @@ FLOORS = {
     "atomic": 0,
     "shapes": 0,
     "reprs": 0,
+    "formatting": 0,
     "lengths": 0,
     "ranks": 1,
     "device": 1,
@@ -52,6 +53,7 @@ FLOORS = {
     "checkpoint": 3,
     "evaluation": 3,
     "stopping": 3,
+    "display": 3,
     "loop": 4,
     "run": 4,
     "lora": 4,
@@ -201,7 +203,7 @@ def test_no_side_effect_at_import() -> None:
 
 
 LONG_BY_ITS_DOCSTRING = "fit"
-"""It documents 22 parameters, a line or more for each; these lines are not counted."""
+"""It documents 23 parameters, a line or more for each; these lines are not counted."""
 
 
 def test_no_file_over_500_lines_and_no_function_over_60() -> None:

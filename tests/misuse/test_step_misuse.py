@@ -577,6 +577,7 @@ FIT: dict[str, Wrong] = {
         fitted(feed(), resume_from=MODEL.state_dict()), RunError, "missing", "load_checkpoint"
     ),
     "gradients='x'": Wrong(with_val(gradients="x"), ConfigError, "gradients='x'", "gradients=True"),
+    "progress='x'": Wrong(with_val(progress="x"), ConfigError, "progress='x'", "progress=True"),
     "a plateau without val": Wrong(
         lambda: fit(step(schedule=schedules.plateau()), feed(), epochs=1), ConfigError, "no val",
         "watch 'train_loss'",

@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from PIL import Image
 
-from trueloop.records import EvalRecord, StepRecord
+from step_records import step_record
+from trueloop.records import EvalRecord
 from trueloop.run import Figures, MetricsLog, Run
 
 CLASSES = ["blue", "yellow", "red"]
-
-
-def step_record(
-    update: int, *, batches: int = 8, skipped: bool = False, **other: Any
-) -> StepRecord:
-    """A plausible record: the loss falls, the learning rate follows a cosine."""
-    loss = torch.tensor(1.1 * math.exp(-update / 300) + 0.02)
-    values = {
-        "epoch": (update - 1) // batches,
-        "batch": (update - 1) % batches,
-        "update": update,
-        "loss": loss,
-        "grad_norm": torch.tensor(2.0) * loss,
-        "lr": 5e-4 * (1 + math.cos(math.pi * update / 800)),
-        "samples": 64,
-        "updated": not skipped,
-        "skipped": skipped,
-    }
-    return StepRecord(**{**values, **other})
 
 
 def write_log(run: Run, *, epochs: int, batches: int = 8, val: bool = True, seed: int = 0) -> None:

@@ -18,9 +18,9 @@ from trueloop.cli._one_run import check_free, new_path, train_one
 from trueloop.cli._training import headline, shown
 from trueloop.cli.options import Settings, settings_from
 from trueloop.errors import ConfigError, Interrupted, RunError, UserError
+from trueloop.formatting import capital, score_name
 from trueloop.run import Run, compare
 from trueloop.run.folder import claimed_by_main, is_run, make_folder, remove
-from trueloop.run.formatting import capital, score_name
 from trueloop.run.json_files import read_json, write_json
 
 SUMMARY = "folds.json"

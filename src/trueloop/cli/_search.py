@@ -17,8 +17,8 @@ from trueloop.cli._tune_options import TuneOptions, stated_of_train
 from trueloop.cli.config_file import read_config
 from trueloop.cli.options import RunOptions, Settings, settings_from
 from trueloop.errors import ConfigError, Interrupted, RunError, UserError
+from trueloop.formatting import number, score_name
 from trueloop.records import direction
-from trueloop.run.formatting import number, score_name
 from trueloop.tasks import Recipe
 from trueloop.tune.search import StudyRunner
 from trueloop.tune.space import FIXED, Space, parse_space

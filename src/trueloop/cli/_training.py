@@ -31,14 +31,15 @@ from trueloop.cli._session import TrainingSession, load_weights, returned
 from trueloop.cli._signals import interrupted_by
 from trueloop.cli.options import Settings
 from trueloop.device import matmul_in
+from trueloop.display import ProgressDisplay
 from trueloop.doctor.live.entry.script import on_stage
 from trueloop.errors import Interrupted, TrueloopError, UserError
 from trueloop.evaluation import evaluating
+from trueloop.formatting import duration, number, score_name
 from trueloop.lengths import parse_interval
 from trueloop.loop import History, fit
 from trueloop.records import EvalRecord, StepRecord
-from trueloop.run import Figures, ProgressDisplay, Run, write_report
-from trueloop.run.formatting import duration, number, score_name
+from trueloop.run import Figures, Run, write_report
 from trueloop.run.log import LOG
 from trueloop.run.log_reader import has_lines, read_log
 from trueloop.run.profile import FOLDER, TRACE, Profile, in_short
@@ -234,6 +235,7 @@ def train(
             grace_seconds=options.grace_seconds,
             hang_minutes=options.hang_minutes,
             hang_exit=options.hang_exit,
+            progress=False,
         )
         collect_as_usual()
         history: History = on_stage(train_it)

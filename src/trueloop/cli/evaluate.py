@@ -93,7 +93,7 @@ def _print_table(trained: Trained, scores: dict[str, dict[str, float]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from trueloop.run.formatting import number, score_name
+    from trueloop.formatting import number, score_name
 
     heads = {"val": "validation", "test": "test", "data": "this data"}
     table = Table(box=None, pad_edge=False, header_style="dim")

@@ -126,7 +126,7 @@ def _table(runs: list[RunSummary], folder: Path, columns: list[str]) -> Table:
 def _cells(run: RunSummary, folder: Path) -> dict[str, Text]:
     from rich.text import Text
 
-    from trueloop.run.formatting import duration, number, score_name
+    from trueloop.formatting import duration, number, score_name
 
     score = "–"
     if run.score is not None:

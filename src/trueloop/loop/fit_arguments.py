@@ -107,10 +107,11 @@ def checked_sinks(sinks: Any) -> list[Sink]:
 
 
 def check_kinds(
-    run: Any, early_stop: Any, checkpoints: Any, resume_from: Any, gradients: Any
+    run: Any, early_stop: Any, checkpoints: Any, resume_from: Any, gradients: Any, progress: Any
 ) -> None:
     """Each is what its name says, or None."""
     _options.flag("gradients", gradients)
+    _options.flag("progress", progress)
     text = isinstance(run, (str, os.PathLike))
     is_run = hasattr(run, "claimed") and hasattr(run, "sinks") and not isinstance(run, type)
     if run is not None and not is_run:

@@ -13,6 +13,7 @@ from trueloop.errors import Interrupted
 from trueloop.evaluation import EpochScores, as_feed
 from trueloop.loop import clock, fit_arguments
 from trueloop.loop.fit_state import FitState, History, Sink
+from trueloop.loop.shown import progress_of
 from trueloop.step import Step
 from trueloop.step.open_windows import leave_open, warn_open_window
 from trueloop.stopping import EarlyStopping, HangWatch, Stop, WaitInterrupted
@@ -41,6 +42,7 @@ def fit(
     grace_seconds: float = 30.0,
     hang_minutes: float | None = None,
     hang_exit: bool = False,
+    progress: bool = True,
 ) -> History:
     """Train: the loop of the README, with its records handed to `sinks` and to the log of `run`.
 
@@ -72,6 +74,8 @@ def fit(
         hang_minutes: after so long without progress each rank's stacks are written to `hangs` in
             the run directory; None adapts to the run, from 5 to 20 minutes.
         hang_exit: end the run after such a report, with status 1.
+        progress: show the run's progress on standard error: a live line at a terminal, an output
+            that is replaced in a notebook, lines elsewhere; of many ranks, rank 0 does.
 
     Returns:
         The evaluations, and how the run ended.
@@ -87,7 +91,7 @@ def fit(
     fit_arguments.check_step(step)
     train, val = as_feed(train, "train"), None if val is None else as_feed(val, "val")
     length, sinks = clock.run_length(epochs, updates, tokens), fit_arguments.checked_sinks(sinks)
-    fit_arguments.check_kinds(run, early_stop, checkpoints, resume_from, gradients)
+    fit_arguments.check_kinds(run, early_stop, checkpoints, resume_from, gradients, progress)
     intervals = fit_arguments.intervals(eval_every, log_every, save_every, run, checkpoints)
     clock.plan(step, train, length)
     given = {"the length of the run": str(length), **intervals}
@@ -104,9 +108,10 @@ def fit(
         HangWatch(None if run is None else run.path, minutes=hang_minutes, exits=hang_exit),
         scoring.observed(),
         _opened(run, state, checkpoints, resume_from, sinks) as opened,
+        progress_of(state, progress) as shown,
     ):
         try:
-            return _train(state, stop, [*opened, *sinks])
+            return _train(state, stop, [*opened, *shown, *sinks])
         except Interrupted as error:
             error.history = state.concluded("interrupted")
             raise

@@ -1,4 +1,4 @@
-"""The run directory and what is made of it: log, progress, pictures, report."""
+"""The run directory and what is made of it: log, pictures, report."""
 
 from trueloop.checkpoint import claimed
 from trueloop.run.comparison import compare
@@ -6,13 +6,11 @@ from trueloop.run.directory import Run, RunSummary
 from trueloop.run.environment import environment
 from trueloop.run.figures import Figures
 from trueloop.run.log import MetricsLog
-from trueloop.run.progress_display import ProgressDisplay
 from trueloop.run.report import write_report
 
 __all__ = [
     "Figures",
     "MetricsLog",
-    "ProgressDisplay",
     "Run",
     "RunSummary",
     "claimed",

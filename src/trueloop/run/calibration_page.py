@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from trueloop.formatting import number, percent, score_name
 from trueloop.run import charts
-from trueloop.run.formatting import number, percent, score_name
 from trueloop.run.html_page import Chart, Section
 
 

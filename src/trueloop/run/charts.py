@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from trueloop.formatting import score_name, split_of
 from trueloop.records import direction
-from trueloop.run.formatting import score_name, split_of
 from trueloop.run.log_reader import Floats, Line, LogReader, UpdateColumns
 
 Figure = dict[str, Any]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from trueloop.formatting import number, percent
 from trueloop.run import charts
-from trueloop.run.formatting import number, percent
 from trueloop.run.html_page import Chart
 
 _TABLE_CLASSES = 20

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from trueloop.errors import RunError
+from trueloop.formatting import capital, duration, number, score_name, split_of
 from trueloop.records import direction
 from trueloop.run import charts
 from trueloop.run.charts import Curves
 from trueloop.run.directory import Run
-from trueloop.run.formatting import capital, duration, number, score_name, split_of
 from trueloop.run.html_page import Chart, Section, flatten, publish, publish_packed
 from trueloop.run.log import LOG
 from trueloop.run.log_reader import read_log

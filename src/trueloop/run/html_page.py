@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from trueloop.checkpoint import cannot_write, write_atomic
+from trueloop.formatting import number
 from trueloop.run.charts import Figure
-from trueloop.run.formatting import number
 
 SCRIPT = "plotly.min.js"
 """The one file that a page needs beside it."""

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trueloop.formatting import clock, duration, number, score_name
 from trueloop.run.charts import Curves, smooth
 from trueloop.run.directory import Run
-from trueloop.run.formatting import clock, duration, number, score_name
 from trueloop.run.log import LOG, best_eval
 from trueloop.run.log_reader import Floats, LogReader
 from trueloop.run.report import curves_of, headline, monitored, samples_per_second

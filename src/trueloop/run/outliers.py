@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
+from trueloop.formatting import percent
 from trueloop.records import StepRecord
-from trueloop.run.formatting import percent
 
 _DONE = {"skip": "skipped", "clip": "clipped"}
 _SHOWN = 8

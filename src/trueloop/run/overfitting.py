@@ -8,7 +8,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from trueloop.run.formatting import number, percent
+from trueloop.formatting import number, percent
 
 _FEWEST = 5
 """Epochs below which a curve says nothing."""

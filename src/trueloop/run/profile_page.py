@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from trueloop.formatting import percent
 from trueloop.run.directory import Run
-from trueloop.run.formatting import percent
 
 _SHOWN = 10
 """Operations in the table."""

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from trueloop.formatting import capital, duration, number, percent, score_name, split_of
 from trueloop.lengths import parse_amount
 from trueloop.run import charts
 from trueloop.run.calibration_page import calibration
 from trueloop.run.charts import Curves
 from trueloop.run.class_tables import confusion_of, per_class
 from trueloop.run.directory import UNFINISHED, Run
-from trueloop.run.formatting import capital, duration, number, percent, score_name, split_of
 from trueloop.run.html_page import Chart, Rewritten, Section, flatten, publish, publish_packed, when
 from trueloop.run.lineage import code_history, evaluations_of, parts_of
 from trueloop.run.log import LOG, best_eval

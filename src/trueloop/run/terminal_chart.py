@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from trueloop.formatting import number
 from trueloop.run.charts import LOG_RATIO
-from trueloop.run.formatting import number
 from trueloop.run.log_reader import Floats
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from trueloop.files import read_bytes
+from trueloop.formatting import capital
 from trueloop.names import printable_text
 from trueloop.run.directory import Run
-from trueloop.run.formatting import capital
 
 _MOST = 24
 """Texts of one name that the report shows, evenly picked, the first and the last among them."""

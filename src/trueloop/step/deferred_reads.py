@@ -27,10 +27,12 @@ class DeferredReads(Generic[T]):
 
     In one process a value is read as soon as it has arrived. Many ranks must do the same at the
     same update, so there it is read when `LAG` updates have followed it: by then it has arrived
-    where the host does not run further ahead than that, and else the host waits for it.
+    where the host does not run further ahead than that, and else the host waits for it. Without
+    `alike` a rank reads for itself, and none of many waits.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, alike: bool = True) -> None:
+        self._alike = alike
         self.sent: list[_Sent[T]] = []
         """Those that have not been read."""
 
@@ -58,6 +60,6 @@ class DeferredReads(Generic[T]):
         self.sent.clear()
 
     def _is_due(self, oldest: _Sent[T]) -> bool:
-        if is_distributed():
+        if self._alike and is_distributed():
             return len(self.sent) >= LAG
         return oldest.arrived is None or bool(oldest.arrived.query())  # type: ignore[no-untyped-call]

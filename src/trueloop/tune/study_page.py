@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueloop.checkpoint import write_atomic
+from trueloop.formatting import capital, duration, number, score_name
 from trueloop.records import is_better
 from trueloop.run.charts import LOG_RATIO, Figure, clean, figure, label, log_axis, series
-from trueloop.run.formatting import capital, duration, number, score_name
 from trueloop.run.html_page import Chart, Section, publish
 from trueloop.tune.space import Range
 from trueloop.tune.study import StudyConfig, StudyFolder

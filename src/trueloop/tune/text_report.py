@@ -12,7 +12,7 @@ from typing import Any
 
 from torch.utils._pytree import tree_map_only
 
-from trueloop.run.formatting import number
+from trueloop.formatting import number
 from trueloop.tune.changes import OTHER
 from trueloop.tune.goal import GoalRun
 from trueloop.tune.range_test import RangeTest

@@ -13,7 +13,7 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.2)
 step = trueloop.Step(model, optimizer, trueloop.supervised(nn.MSELoss()))
 
 with trueloop.trackers.CSV("curves") as tracker:
-    trueloop.fit(step, train, epochs=2, sinks=[tracker])
+    trueloop.fit(step, train, epochs=2, sinks=[tracker], progress=False)
 
 print("update  epoch  samples  loss")
 with open("curves/updates.csv") as file:

@@ -19,8 +19,8 @@ from trueloop.doctor.lab.claims import Shown, docstring_of
 from trueloop.doctor.lab.verdicts import UNDECIDED, Figures, LabFindings, MeasuredClaim, spread
 from trueloop.doctor.rules.shared.timings import duration
 from trueloop.errors import ConfigError
+from trueloop.formatting import number, percent
 from trueloop.run import charts
-from trueloop.run.formatting import number, percent
 from trueloop.run.html_page import Chart, publish
 from trueloop.run.log_reader import Floats
 

@@ -61,7 +61,7 @@ def train(model: nn.Module, sinks: list[Any], *, epochs: int = 3, **options: Any
     x, y = data()
     feed = trueloop.Feed((x, y), 32, shuffle=True)
     val = trueloop.Feed((x[:50], y[:50]), 50)
-    return trueloop.fit(step, feed, val, epochs=epochs, sinks=sinks, **options)
+    return trueloop.fit(step, feed, val, epochs=epochs, sinks=sinks, progress=False, **options)
 
 
 def seeded(make: Any) -> nn.Module:

@@ -4,32 +4,35 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
+import torch
+
+from trueloop.display.pace import LineThrottle, SampleRate, SkippedUpdates
+from trueloop.display.screens import Screen, Status, standard_output
+from trueloop.formatting import clock, duration, number, score_name
 from trueloop.records import EvalRecord, StepRecord, direction, is_better, loss_beside
-from trueloop.run.formatting import clock, number, score_name
+from trueloop.step.deferred_reads import DeferredReads
 
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.live import Live
-    from rich.table import Table
+_Show = Callable[[StepRecord], None]
 
 _REFRESH = 0.25
 """Seconds between two looks at the tensors, at the least."""
+_COST = 1 / 200
+"""Share of the time that these looks may take: where the terminal is slow, they are fewer."""
 _HEARTBEAT = 60.0
 """Without a terminal: seconds after which a long epoch gives a sign of life."""
-_PLAIN_WIDTH = 100
-"""Characters of a line without a terminal, at the most."""
 
 
 class ProgressDisplay:
     """A sink for `StepRecord` and `EvalRecord` that shows how the run is going.
 
-    At a terminal a live line shows the epoch or update, loss, gradient norm, learning rate, samples
-    per second and the time left; without one, plain lines are printed. The scores of an evaluation
-    become a permanent line at a pace that one can read, however short the epochs are; with
-    `fit(log_every=…)` so does each line of the log. Tensors are read at most four times a second
-    and for these lines, so that training never waits for its own display. Use it as a context
+    At a terminal or in a notebook a live line shows the epoch or update, loss, gradient norm,
+    learning rate, samples per second and the time left; elsewhere plain lines are printed. The
+    scores of an evaluation become a permanent line at a pace that one can read, however short the
+    epochs are; with `fit(log_every=…)` so does each line of the log. Tensors are read at most four
+    times a second and for these lines; those on a CUDA device are copied to the host meanwhile and
+    read at a later update, so that training never waits for its own display. Use it as a context
     manager, or call `close()`: a terminal is left as it was found.
 
     Args:
@@ -39,7 +42,8 @@ class ProgressDisplay:
         by_epochs: name evaluations by their epoch, not by their update.
         batches: micro-batches in an epoch; None: learned from the first epoch.
         monitor: the score that decides which evaluation is the best.
-        console: of rich; None: standard output.
+        all_of: a run of at most so many evaluations has a line for each, whatever their pace.
+        screen: where it appears; None: standard output.
     """
 
     def __init__(
@@ -51,28 +55,28 @@ class ProgressDisplay:
         by_epochs: bool = True,
         batches: int | None = None,
         monitor: str | None = None,
-        console: Console | None = None,
+        all_of: int = 0,
+        screen: Screen | None = None,
     ) -> None:
-        from rich.console import Console as RichConsole
-
         lengths = {"epoch": epochs, "update": updates, "token": tokens}
         self._unit, self._length = next((u, n) for u, n in lengths.items() if n is not None)
         self._by_epochs = by_epochs and epochs is not None
         self._tokens = 0
         self.batches = batches
         self.monitor = monitor
-        self.console = console or RichConsole(highlight=False)
-        self._live: Live | None = None
+        self._screen = screen or standard_output()
+        self._reads: DeferredReads[tuple[StepRecord, _Show]] = DeferredReads(alike=False)
         self._record: StepRecord | None = None
         self._best: float | None = None
         self._best_loss = math.nan
         self._best_at: EvalRecord | None = None
         self._unsaid: str | None = None
         self._scores = ""
-        self._pace = _LineThrottle()
-        self._speed = _Throughput(time.perf_counter())
-        self._skips = _SkippedUpdates()
+        self._pace = LineThrottle(all_of)
+        self._speed = SampleRate(time.perf_counter())
+        self._skips = SkippedUpdates()
         self._first = (0, 0)
+        self._pause = _REFRESH
         self._ended_at: float | None = None
         self._began: tuple[float, float] | None = None
         self._refreshed = self._spoke = time.perf_counter()
@@ -93,7 +97,7 @@ class ProgressDisplay:
             # Counted from here on: how long the first batch took, start-up included, is no measure.
             self._began = (now, self._done(record))
             self._first = (record.epoch, record.batch)
-            self._speed = _Throughput(now)
+            self._speed = SampleRate(now)
         elif self._ended_at is not None:
             # Between two epochs others may have drawn pictures or saved: that is no training.
             self._speed.idle += now - self._ended_at
@@ -105,14 +109,15 @@ class ProgressDisplay:
             said = self._skips.line_for(record, now)
             if said is not None:
                 self._print(said, style="yellow")
-        if now - self._refreshed >= _REFRESH:
+        if self._reads.sent:
+            self._show_what_arrived()
+        if now - self._refreshed >= self._pause:
             self._refresh(now)
 
     def close(self) -> None:
         """Say what is still to be said and give the terminal back. Closing twice is fine."""
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
+        self._show_what_arrived(wait=True)
+        self._screen.close()
         for line in (self._skips.rest(), self._unsaid, self._best_line()):
             if line is not None:
                 self._print(line)
@@ -125,16 +130,48 @@ class ProgressDisplay:
             record: with the means over its updates.
             updates: how many they are.
         """
-        now = time.perf_counter()
-        facts = self._facts(record, now)
-        self._print("  ".join([self._place(record), *facts.values()]))
-        self._refreshed = now
+        self._read(record, self._log_line)
+        self._refreshed = time.perf_counter()
+
+    def end(self, status: str, updates: int, seconds: float, reason: str = "") -> None:
+        """Close, and print how the run ended.
+
+        Args:
+            status: of the history.
+            updates: how many were applied.
+            seconds: wall time of the training.
+            reason: why the program stopped the run.
+        """
+        self.close()
+        done = f"{updates:,} update{'' if updates == 1 else 's'}"
+        why = f": {reason}" if reason else ""
+        self._print(f"{status} after {done}, {duration(seconds)}{why}")
 
     def __enter__(self) -> ProgressDisplay:
         return self
 
-    def __exit__(self, *failure: object) -> None:
+    def __exit__(self, kind: object, *failure: object) -> None:
+        if kind is not None:
+            self._reads.clear()  # the device may be what failed
         self.close()
+
+    def _read(self, record: StepRecord, show: _Show) -> None:
+        """Have a record shown: now, or, where its tensors are on a CUDA device, once they have
+        been copied to the host."""
+        if not record.loss.is_cuda:
+            show(record)
+            return
+        norm = () if record.grad_norm is None else (record.grad_norm,)
+        values = (record.loss, *norm, *record.parts.values())
+        together = torch.stack([v.detach().to(record.loss.device).double() for v in values])
+        self._reads.send(together, (record, show))
+
+    def _show_what_arrived(self, *, wait: bool = False) -> None:
+        for together, (record, show) in self._reads.due(wait=wait):
+            loss, *rest = together.unbind()
+            norm = None if record.grad_norm is None else rest.pop(0)
+            parts = dict(zip(record.parts, rest, strict=True))
+            show(record._replace(loss=loss, grad_norm=norm, parts=parts))
 
     def _done(self, record: StepRecord) -> float:
         """How much of the run's length, in its unit, is done with this batch."""
@@ -169,13 +206,13 @@ class ProgressDisplay:
         if record.epoch is None or self._pace.due(self._share(record), best, now):
             self._print(line)
             self._unsaid = None
-        if now - self._refreshed >= _REFRESH:
+        if now - self._refreshed >= self._pause:
             self._refresh(now)
 
     def _choice(self, scores: dict[str, float], used: int) -> str:
         """As many scores as fit in one line: the losses, the monitored one, then the others."""
         wanted = ["train_loss", "val_loss", self.monitor or "", *scores]
-        room = (self.console.width if self.console.is_terminal else _PLAIN_WIDTH) - used
+        room = self._screen.width - used
         chosen: list[str] = []
         for name in dict.fromkeys(name for name in wanted if name in scores):
             text = f"{_short(name)} {number(scores[name])}"
@@ -236,21 +273,28 @@ class ProgressDisplay:
 
     def _print(self, line: str, style: str | None = None) -> None:
         self._spoke = time.perf_counter()
-        self.console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
+        self._screen.line(line, style)
 
     def _refresh(self, now: float) -> None:
         self._refreshed = now
         if self._record is None:
             return
-        if self.console.is_terminal:
-            self._show(self._record, now)
+        if self._screen.is_live:
+            self._read(self._record, self._show)
         elif now - self._spoke >= _HEARTBEAT:
-            facts = self._facts(self._record, now)
-            batch = f"batch {self._record.batch + 1:,}"
-            if self.batches:
-                batch += f"/{self.batches:,}"
-            head = self._head(self._record.epoch, self._record.update)
-            self._print("  ".join([head, batch, *facts.values()]))
+            self._spoke = now
+            self._read(self._record, self._sign_of_life)
+
+    def _log_line(self, record: StepRecord) -> None:
+        facts = self._facts(record, time.perf_counter())
+        self._print("  ".join([self._place(record), *facts.values()]))
+
+    def _sign_of_life(self, record: StepRecord) -> None:
+        facts = self._facts(record, time.perf_counter())
+        batch = f"batch {record.batch + 1:,}"
+        if self.batches:
+            batch += f"/{self.batches:,}"
+        self._print("  ".join([self._head(record.epoch, record.update), batch, *facts.values()]))
 
     def _facts(self, record: StepRecord, now: float) -> dict[str, str]:
         """The parts of the live line, the most wanted first. This is where the tensors are read."""
@@ -268,112 +312,18 @@ class ProgressDisplay:
             facts["update"] = f"update {record.update:,}"
         return {name: text for name, text in facts.items() if text}
 
-    def _show(self, record: StepRecord, now: float) -> None:
-        if self._live is None:
-            from rich.live import Live
+    def _show(self, record: StepRecord) -> None:
+        began = time.perf_counter()
+        self._screen.show(self._status(record, began))
+        self._pause = max(_REFRESH, (time.perf_counter() - began) / _COST)
 
-            self._live = Live(console=self.console, auto_refresh=False, transient=True)
-            self._live.start()
-        self._live.update(self._live_lines(record, now), refresh=True)
-
-    def _live_lines(self, record: StepRecord, now: float) -> Table:
-        from rich.progress_bar import ProgressBar
-        from rich.table import Table
-        from rich.text import Text
-
-        head = self._head(record.epoch, record.update)
-        room = self.console.width - len(head) - 12
-        shown = []
-        for name, text in self._facts(record, now).items():
-            room -= len(text) + 2
-            if room < 0:
-                break
-            shown.append(Text(text, style="bold" if name == "loss" else "", no_wrap=True))
-        done = self._done(record)
-        bar = ProgressBar(total=self._length, completed=done, width=10 + min(room, 20) * (room > 0))
-        line = Table.grid(padding=(0, 2, 0, 0))
-        line.add_row(Text(head, style="bold", no_wrap=True), bar, *shown)
-        lines = Table.grid()
-        lines.add_row(line)
-        if self._unsaid is not None:
-            scores = Text(f"{'':{len(head)}}  {self._scores}", style="dim", no_wrap=True)
-            scores.truncate(self.console.width, overflow="ellipsis")
-            lines.add_row(scores)
-        return lines
-
-
-class _LineThrottle:
-    """Which evaluations get a permanent line: about ten by their share of the run, a best one after
-    5 s of silence, any after 10 s; the first and the last always."""
-
-    def __init__(self) -> None:
-        self._share: float | None = None
-        self._at = 0.0
-
-    def due(self, share: float, best: bool, now: float) -> bool:
-        silent = now - self._at
-        due = (
-            self._share is None
-            or share >= 1
-            or int(10 * share + 1e-9) > int(10 * self._share + 1e-9)
-            or (best and silent >= 5)
-            or silent >= 10
+    def _status(self, record: StepRecord, now: float) -> Status:
+        return Status(
+            self._head(record.epoch, record.update),
+            self._done(record) / self._length,
+            list(self._facts(record, now).values()),
+            "" if self._unsaid is None else self._scores,
         )
-        if due:
-            self._share, self._at = share, now
-        return due
-
-
-class _Throughput:
-    """Samples per second of training, without the time of evaluations."""
-
-    def __init__(self, now: float) -> None:
-        self.samples = 0
-        self.idle = 0.0
-        self._since = now
-        self._rate: float | None = None
-
-    def rate(self, now: float) -> float | None:
-        """The rate since the last call, smoothed; None until it can be known."""
-        seconds = now - self._since - self.idle
-        if seconds > 0 and self.samples:
-            fresh = float(self.samples) / seconds
-            self._rate = fresh if self._rate is None else 0.7 * self._rate + 0.3 * fresh
-        self._since, self.samples, self.idle = now, 0, 0.0
-        return self._rate
-
-
-class _SkippedUpdates:
-    """Skipped updates: the first one is printed at once, later ones are counted and printed every 2
-    s."""
-
-    def __init__(self) -> None:
-        self._count = 0
-        self._at: float | None = None
-        self._has_outliers = False
-
-    def line_for(self, record: StepRecord, now: float) -> str | None:
-        self._count += 1
-        is_outlier = record.outlier is not None and bool(record.outlier.outlier)
-        self._has_outliers |= is_outlier
-        if self._at is not None and now - self._at < 2:
-            return None
-        self._at = now
-        if self._count > 1:
-            return self.rest()
-        self._count = 0
-        # record.update counts the updates that were applied; this one would have been the next.
-        why = "norm was an outlier" if is_outlier else "was not finite"
-        return f"update {record.update + 1:,} skipped: its gradient {why}"
-
-    def rest(self) -> str | None:
-        """A line about those not said yet, if any."""
-        count, self._count = self._count, 0
-        if not count:
-            return None
-        what = "1 more update" if count == 1 else f"{count:,} more updates"
-        why = "the gradients were not finite" + (", or outliers" * self._has_outliers)
-        return f"{what} skipped: {why}"
 
 
 def _rates(record: StepRecord) -> str:

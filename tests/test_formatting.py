@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from trueloop.run import formatting
+from trueloop import formatting
 
 
 @pytest.mark.parametrize(

@@ -7,17 +7,15 @@ import re
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import pytest
 import torch
-from made_up import step_record
 from rich.console import Console
 
+from step_records import step_record
+from trueloop.display import ProgressDisplay
+from trueloop.display.screens import Lines, Terminal
 from trueloop.records import EvalRecord, StepRecord
-from trueloop.run import ProgressDisplay
-
-HERE = Path(__file__).parent
 
 
 class Clock:
@@ -25,7 +23,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 100.0
-        monkeypatch.setattr("trueloop.run.progress_display.time.perf_counter", lambda: self.now)
+        monkeypatch.setattr("trueloop.display.progress_display.time.perf_counter", lambda: self.now)
 
 
 @pytest.fixture
@@ -33,13 +31,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return Clock(monkeypatch)
 
 
-def plain() -> Console:
-    return Console(file=io.StringIO(), width=80, highlight=False)
-
-
-def said(console: Console) -> list[str]:
-    assert isinstance(console.file, io.StringIO)
-    text = console.file.getvalue()
+def said(stream: io.StringIO) -> list[str]:
+    text = stream.getvalue()
     assert "\x1b" not in text, "no control characters without a terminal"
     return text.splitlines()
 
@@ -63,10 +56,10 @@ def train(
 
 
 def test_without_a_terminal_each_slow_epoch_is_a_line(clock: Clock) -> None:
-    console = plain()
-    with ProgressDisplay(epochs=3, batches=4, monitor="val_loss", console=console) as progress:
+    stream = io.StringIO()
+    with ProgressDisplay(epochs=3, batches=4, monitor="val_loss", screen=Lines(stream)) as progress:
         train(progress, clock, epochs=3, batches=4, seconds=3.0)
-    assert said(console) == [
+    assert said(stream) == [
         "epoch 1/3  train loss 0.5000  val loss 1.000  val accuracy 0.2500",
         "epoch 2/3  train loss 0.5000  val loss 0.5000  val accuracy 0.2500",
         "epoch 3/3  train loss 0.5000  val loss 0.8333  val accuracy 0.2500",
@@ -75,10 +68,12 @@ def test_without_a_terminal_each_slow_epoch_is_a_line(clock: Clock) -> None:
 
 
 def test_many_short_epochs_do_not_scroll_by(clock: Clock) -> None:
-    console = plain()
-    with ProgressDisplay(epochs=1000, batches=4, monitor="val_loss", console=console) as progress:
+    stream = io.StringIO()
+    with ProgressDisplay(
+        epochs=1000, batches=4, monitor="val_loss", screen=Lines(stream)
+    ) as progress:
         train(progress, clock, epochs=1000, batches=4, seconds=0.0005)
-    lines = said(console)
+    lines = said(stream)
     assert len(lines) <= 14
     assert lines[0].startswith("epoch    1/1000")
     assert lines[-2].startswith("epoch 1000/1000")
@@ -87,42 +82,42 @@ def test_many_short_epochs_do_not_scroll_by(clock: Clock) -> None:
 
 
 def test_a_run_that_ends_early_still_says_its_last_epoch(clock: Clock) -> None:
-    console = plain()
-    with ProgressDisplay(epochs=1000, monitor="val_loss", console=console) as progress:
+    stream = io.StringIO()
+    with ProgressDisplay(epochs=1000, monitor="val_loss", screen=Lines(stream)) as progress:
         train(progress, clock, epochs=1000, batches=2, seconds=0.001, until=7)
-    lines = said(console)
+    lines = said(stream)
     assert [line.split("  train")[0] for line in lines] == [
         "epoch    1/1000", "epoch    7/1000", "best val loss 0.1429 at epoch 7"
     ]  # fmt: skip
 
 
 def test_a_resumed_run_does_not_claim_the_best_epoch(clock: Clock) -> None:
-    console = plain()
-    with ProgressDisplay(epochs=5, batches=2, monitor="val_loss", console=console) as progress:
+    stream = io.StringIO()
+    with ProgressDisplay(epochs=5, batches=2, monitor="val_loss", screen=Lines(stream)) as progress:
         progress(step_record(7, batches=2))
         progress(EvalRecord({"val_loss": 3.0}, 9, 3))
-    assert said(console) == ["epoch 4/5  val loss 3.000"]
+    assert said(stream) == ["epoch 4/5  val loss 3.000"]
 
 
 def test_skipped_updates_are_said_and_then_counted(clock: Clock) -> None:
-    console = plain()
-    with ProgressDisplay(epochs=2, batches=3000, console=console) as progress:
+    stream = io.StringIO()
+    with ProgressDisplay(epochs=2, batches=3000, screen=Lines(stream)) as progress:
         for update in range(1203, 1303):
             clock.now += 0.001
             progress(step_record(1203, batches=3000, skipped=True, batch=update))
-    assert said(console) == [
+    assert said(stream) == [
         "update 1,204 skipped: its gradient was not finite",
         "99 more updates skipped: the gradients were not finite",
     ]
 
 
 def test_a_long_epoch_gives_a_sign_of_life(clock: Clock) -> None:
-    console = plain()
-    with ProgressDisplay(epochs=2, batches=1000, console=console) as progress:
+    stream = io.StringIO()
+    with ProgressDisplay(epochs=2, batches=1000, screen=Lines(stream)) as progress:
         for update in range(1, 131):
             clock.now += 1.0
             progress(step_record(update, batches=1000))
-    lines = said(console)
+    lines = said(stream)
     assert len(lines) == 2
     assert re.match(
         r"epoch 1/2  batch 60/1,000  loss 0\.9\d+  32:20 left  64 samples/s  norm 1\.8\d+  "
@@ -145,7 +140,7 @@ def test_tensors_are_read_only_when_shown(clock: Clock) -> None:
     console = Console(file=io.StringIO(), width=100, force_terminal=True)
     loss = torch.tensor(1.0).as_subclass(Watched)
     Watched.reads = 0
-    with ProgressDisplay(epochs=1, batches=1000, console=console) as progress:
+    with ProgressDisplay(epochs=1, batches=1000, screen=Terminal(console)) as progress:
         for update in range(1, 1001):
             clock.now += 0.001
             progress(step_record(update, batches=1000, loss=loss, grad_norm=None))
@@ -155,11 +150,12 @@ def test_tensors_are_read_only_when_shown(clock: Clock) -> None:
 @pytest.mark.parametrize("width", [30, 60, 100])
 def test_the_live_line_fits_its_terminal(clock: Clock, width: int) -> None:
     console = Console(file=io.StringIO(), width=width, force_terminal=True)
-    progress = ProgressDisplay(epochs=100, batches=32, monitor="val_loss", console=console)
+    screen = Terminal(console)
+    progress = ProgressDisplay(epochs=100, batches=32, monitor="val_loss", screen=screen)
     train(progress, clock, epochs=100, batches=32, seconds=0.004, until=21)
     probe = Console(file=io.StringIO(), width=width)
     assert progress._record is not None
-    probe.print(progress._live_lines(progress._record, clock.now))
+    probe.print(screen.renderable(progress._status(progress._record, clock.now)))
     assert isinstance(probe.file, io.StringIO)
     lines = probe.file.getvalue().splitlines()
     assert len(lines) <= 2
@@ -174,7 +170,7 @@ def test_the_live_line_fits_its_terminal(clock: Clock, width: int) -> None:
 
 def test_speed_leaves_evaluations_out_and_time_left_does_not(clock: Clock) -> None:
     console = Console(file=io.StringIO(), width=120, force_terminal=True)
-    progress = ProgressDisplay(epochs=4, batches=10, console=console)
+    progress = ProgressDisplay(epochs=4, batches=10, screen=Terminal(console))
     facts: dict[str, str] = {}
     for epoch in range(2):
         for batch in range(10):
@@ -191,23 +187,23 @@ def test_speed_leaves_evaluations_out_and_time_left_does_not(clock: Clock) -> No
 
 
 def test_nan_scores_and_unknown_lengths_are_fine(clock: Clock) -> None:
-    console = plain()
-    with ProgressDisplay(epochs=2, monitor="val_loss", console=console) as progress:
+    stream = io.StringIO()
+    with ProgressDisplay(epochs=2, monitor="val_loss", screen=Lines(stream)) as progress:
         for epoch in range(2):
             for batch in range(3):
                 clock.now += 3
                 progress(step_record(1, epoch=epoch, batch=batch, loss=torch.tensor(math.nan)))
             progress(EvalRecord({"val_loss": math.nan}, 9, epoch))
         assert progress.batches == 3
-    assert said(console) == ["epoch 1/2  val loss NaN", "epoch 2/2  val loss NaN"]
+    assert said(stream) == ["epoch 1/2  val loss NaN", "epoch 2/2  val loss NaN"]
 
 
 def test_scores_that_do_not_fit_give_way_to_the_monitored_one(clock: Clock) -> None:
-    console = plain()
+    stream = io.StringIO()
     scores = {f"val_score_{k}": 0.5 for k in range(40)} | {"val_loss": 1.0, "train_loss": 2.0}
-    with ProgressDisplay(epochs=1, monitor="val_score_39", console=console) as progress:
+    with ProgressDisplay(epochs=1, monitor="val_score_39", screen=Lines(stream)) as progress:
         progress(EvalRecord(scores, 9, 0))
-    line = said(console)[0]
+    line = said(stream)[0]
     assert len(line) <= 100
     assert "train loss 2.000  val loss 1.000  val score 39 0.5000  val score 0 0.5000" in line
 
@@ -215,7 +211,7 @@ def test_scores_that_do_not_fit_give_way_to_the_monitored_one(clock: Clock) -> N
 SCRIPT = """
 import time, torch
 from trueloop.records import EvalRecord, StepRecord
-from trueloop.run import ProgressDisplay
+from trueloop.display import ProgressDisplay
 with ProgressDisplay(epochs=3, batches=20, monitor="val_loss") as progress:
     for epoch in range(3):
         for batch in range(20):
@@ -262,7 +258,7 @@ def test_at_a_terminal_the_line_is_live_and_leaves_no_trace() -> None:
 
 
 def test_an_open_window_counts_its_samples_once() -> None:
-    progress = ProgressDisplay(epochs=1, batches=5, console=plain())
+    progress = ProgressDisplay(epochs=1, batches=5, screen=Lines(io.StringIO()))
     windows = [(8, True), (8, False), (16, False), (24, True), (8, True)]  # the first is the start
     for batch, (samples, updated) in enumerate(windows):
         record = StepRecord(0, batch, 1, torch.tensor(1.0), None, 0.1, samples, updated)
