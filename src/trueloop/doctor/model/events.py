@@ -131,6 +131,7 @@ class ModelForward(Event):
     """The expression that is called: `self.model`, or `self.model.forward`."""
     spelled: str = ""
     """How the module is written in the call: `self.model`."""
+    given: tuple[str, ...] = ()  # how its positional arguments are written (in source)
     result_used: bool = True
     functional: bool = False  # through `torch.func.functional_call`
     grad_known: bool = True  # not in a context that cannot be read and has the model (in source)

@@ -74,6 +74,8 @@ class Model(Nested, Thing):
     guards: frozenset[str] = frozenset()
     """Open conditions that it was made under; see `Event.guards`."""
 
+    copy_of: Model | None = field(default=None, repr=False)
+    """The model that it was copied from, weights and all (in source)."""
     eps: PositionalEps | None = None
 
     @property

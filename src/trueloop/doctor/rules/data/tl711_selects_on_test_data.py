@@ -38,8 +38,9 @@ print("test accuracy", evaluate(model, test_loader))
 
 In each epoch of a training loop the model is evaluated on one loader only, which is the test data
 by its name or its data set (`train=False`); weights are kept or saved there under a condition;
-after the loop these weights are loaded and evaluated on the same loader. Not reported: a validation
-loader is evaluated too, nothing is chosen, or the name of the data does not say test.
+after the loop these weights, or a deep copy of the model made there, are evaluated on the same
+loader. Not reported: a validation loader is evaluated too, nothing is chosen, or the name of the
+data does not say test.
 """
 
 from __future__ import annotations
@@ -50,13 +51,14 @@ from typing import NamedTuple
 from trueloop.doctor.model.events import (
     FileLoaded,
     FileSaved,
+    Made,
     ModelForward,
     OptimizerStep,
     StateDictCreated,
     StateDictLoaded,
 )
 from trueloop.doctor.model.findings import Location
-from trueloop.doctor.model.things import Loader, StateDict, Turn
+from trueloop.doctor.model.things import Loader, Model, StateDict, Turn
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import batch_loop, lineage
 
@@ -78,6 +80,7 @@ class SelectsOnTestData(Rule):
         self._seen: dict[Turn, set[Loader]] = {}
         self._states: dict[Location, _Choice] = {}
         self._files: dict[str, _Choice] = {}
+        self._copies: dict[Model, _Choice] = {}
         self._loaded: _Choice | None = None
 
     def on_optimizer_step(self, event: OptimizerStep) -> None:
@@ -90,8 +93,16 @@ class SelectsOnTestData(Rule):
         epoch = _epoch(event.turns)
         if epoch is not None:
             self._seen.setdefault(epoch, set()).add(loop.loader)
-        elif self._loaded is not None and self._loaded.loader is loop.loader:
-            self._report(self._loaded, event.place)
+            return
+        chosen = self._copies.get(event.model, self._loaded)
+        if chosen is not None and chosen.loader is loop.loader:
+            self._report(chosen, event.place)
+
+    def on_made(self, event: Made) -> None:
+        if isinstance(event.thing, Model) and event.thing.copy_of is not None:
+            choice = self._choice(event)
+            if choice is not None:
+                self._copies[event.thing] = choice
 
     def on_state_dict_created(self, event: StateDictCreated) -> None:
         choice = self._choice(event)
@@ -111,7 +122,7 @@ class SelectsOnTestData(Rule):
         if _epoch(event.turns) is None and event.file in self._files:
             self._loaded = self._files[event.file]
 
-    def _choice(self, event: StateDictCreated | FileSaved) -> _Choice | None:
+    def _choice(self, event: StateDictCreated | FileSaved | Made) -> _Choice | None:
         """Weights are kept under a condition, in an epoch that looked only at test data."""
         epoch = _epoch(event.turns)
         if epoch is None or epoch not in self._trained or not event.guards:

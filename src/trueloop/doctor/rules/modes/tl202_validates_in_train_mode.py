@@ -54,7 +54,9 @@ mode as an argument (`training=False`, and `training=True` where it is trained),
 `train()` for the pass (Monte-Carlo dropout, batch-norm statistics), several forward passes of one
 batch, dropout layers that an option keeps from being called, and passes that compute nothing. An
 explicit `train()` is reported if it overrides an `eval()` just before it, or comes after the
-forward pass, so that the rest of the pass runs in train mode.
+forward pass, so that the rest of the pass runs in train mode. In source, one call outside of any
+loop over batches counts too, if it runs under `no_grad` on something that is named for validation
+(`model(x_val)`) and the model is known to have such a layer.
 """
 
 from __future__ import annotations
@@ -81,6 +83,7 @@ from trueloop.doctor.rules.shared.passes import (
     may_switch,
     may_train,
     named_validation,
+    names_validation,
     pass_of,
     switches,
     takes_back,
@@ -94,6 +97,8 @@ class ValidatesInTrainMode(Rule):
         super().__init__()
         self.forwards = Forwards()
         self.candidates: list[ModelForward] = []
+        self.at_once: list[ModelForward] = []
+        """Calls outside of any loop over batches, on data that is named for validation."""
         self.learning: set[Loop] = set()
         self.losses: set[Turn] = set()
         self.steps: list[OptimizerStep] = []
@@ -126,6 +131,8 @@ class ValidatesInTrainMode(Rule):
         self.forwards.add(event)
         turn = pass_of(event)
         if turn is None:
+            if event.training is True and _of_all_data(event) and self._is_awake(event.model):
+                self.at_once.append(event)
             return
         call = (*event.place[:3], event.model, len(event.stack))
         if (turn, call) in self.calls or event.turns[-1] is not turn:
@@ -197,6 +204,14 @@ class ValidatesInTrainMode(Rule):
             if self._validates(forward, turn) and self._matters(forward):
                 reported.add(turn.loop)
                 self._report(forward)
+        for forward in self.at_once:
+            if (
+                forward.serial not in self.forwards.used
+                and switches(forward.model)
+                and self._matters(forward)
+                and not self._is_given_its_mode(forward)
+            ):
+                self._report(forward)
 
     def _is_given_its_mode(self, forward: ModelForward) -> bool:
         """An argument says that it does not train here, which says that it does where it is."""
@@ -255,13 +270,13 @@ class ValidatesInTrainMode(Rule):
         )
 
     def _report(self, forward: ModelForward) -> None:
-        name = called(forward)
+        name, what = called(forward), "call" if pass_of(forward) is None else "loop"
         self.report(
             forward.place,
             f"`{name}` validates in train mode: dropout is active, and batch norm"
             " normalises with the validation batches and adds them to its running"
             " statistics.",
-            fix=f"Call `{name}.eval()` before this loop, and `{name}.train()` after it.",
+            fix=f"Call `{name}.eval()` before this {what}, and `{name}.train()` after it.",
             remedies=self._remedy(forward),
         )
 
@@ -285,3 +300,13 @@ class ValidatesInTrainMode(Rule):
         if later and not (again and again[0].serial < later[0].serial):
             return []
         return [Insert(f"{name}.eval()", within, "before")]
+
+
+def _of_all_data(event: ModelForward) -> bool:
+    """One call without gradients on something that is named for validation: `model(x_val)`."""
+    return (
+        not event.grad
+        and event.grad_known
+        and event.result_used
+        and any(names_validation(each) for each in event.given)
+    )

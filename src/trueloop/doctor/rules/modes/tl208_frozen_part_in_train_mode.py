@@ -54,16 +54,16 @@ for epoch in range(epochs):
 
 ## How it is detected
 
-A part whose weights were loaded, or trained earlier in the program, is called in train mode in a
-loop that steps an optimizer of other parameters. Its own parameters are all frozen and stay so, or
-it is a separate module that is called under `no_grad` and that no optimizer updates; its weights
-do not change. Batch norm counts if it keeps running statistics; live, if it has gathered some
-before. Dropout counts only in a teacher, which gets the same input as the module that trains:
-inside of a network, in front of a head or of adapters, it is noise on the features, which is the
-usual way to fine-tune. Not reported: a part that is put into train mode by its own `train()`, or
-whose statistics are reset, averaged (`momentum=None`) or taken again (`update_bn`); weights that
-are copied or averaged from a model that trains (EMA, target networks); a part that is thawed later;
-and in source, models whose inside is not known.
+A part whose weights were loaded, trained earlier in the program, or copied from a model that was,
+is called in train mode in a loop that steps an optimizer of other parameters. Its own parameters
+are all frozen and stay so, or it is a separate module that is called under `no_grad` and that no
+optimizer updates; its weights do not change. Batch norm counts if it keeps running statistics;
+live, if it has gathered some before. Dropout counts only in a teacher, which gets the same input as
+the module that trains: inside of a network, in front of a head or of adapters, it is noise on the
+features, which is the usual way to fine-tune. Not reported: a part that is put into train mode by
+its own `train()`, or whose statistics are reset, averaged (`momentum=None`) or taken again
+(`update_bn`); weights that are copied or averaged from a model that trains (EMA, target networks);
+a part that is thawed later; and in source, models whose inside is not known.
 """
 
 from __future__ import annotations
@@ -256,6 +256,13 @@ class FrozenPartInTrainMode(FrozenModules):
             and not part.isdisjoint(_leaves(each.thing))
             and not self._trains_on(each)
         ]
+        original = sighting.part.copy_of
+        if original is not None:
+            found += [
+                first
+                for optimizer, (first, last) in self._steps.items()
+                if optimizer.trains(original) and last < serial
+            ]
         found += [
             last
             for optimizer, (_, last) in self._steps.items()

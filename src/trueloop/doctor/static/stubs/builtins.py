@@ -13,6 +13,7 @@ from trueloop.doctor.model.things import (
     Optimizer,
     Scaler,
     Scheduler,
+    StateDict,
     Tensor,
 )
 from trueloop.doctor.static.interpreter.attributes import read, write
@@ -147,6 +148,8 @@ def _dict(call: LibraryCall) -> Value:
                     table.put(key.value, value)
                 else:
                     table.put_somewhere(value)
+    elif isinstance(source, StateDict) and not table.entries:
+        return source  # a different dictionary, of the same live tensors
     elif source is not None:
         table.open = True
     return table

@@ -360,7 +360,8 @@ def duplicate(call: LibraryCall, value: Value, memo: dict[int, Value], deep: boo
         made.attributes = {key: inner(part) for key, part in made.attributes.items()}
     if isinstance(made, Thing):
         made.name, made.made = "", call.place
-    if isinstance(made, Model):
+    if isinstance(made, Model) and isinstance(value, Model):
+        made.copy_of = value if deep else None
         inside = {key: inner(child) for key, child in made.children.items()}
         wrapped = inner(made.wraps) if made.wraps is not None else None
         made.wraps = wrapped if isinstance(wrapped, Model) else None

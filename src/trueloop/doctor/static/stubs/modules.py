@@ -199,13 +199,14 @@ def _flags(call: LibraryCall) -> frozenset[tuple[str, bool]]:
 
 
 def _spelling(call: LibraryCall) -> dict[str, Any]:
-    """The expression before the brackets of a call, and where."""
+    """The expressions before the brackets of a call, and where, and in them."""
     function = getattr(call.node, "func", None)
     if not isinstance(function, (ast.Name, ast.Attribute)):
         return {}
     through = isinstance(function, ast.Attribute) and function.attr in ("forward", "__call__")
     named = getattr(function, "value", function) if through else function
-    return {"callee": call.machine.place(function), "spelled": written(named)}
+    given = tuple(written(each) for each in getattr(call.node, "args", ()))
+    return {"callee": call.machine.place(function), "spelled": written(named), "given": given}
 
 
 def _as_loss(call: LibraryCall, model: Model, result: Tensor) -> None:

@@ -97,6 +97,12 @@ def _with(found: frozenset[T], more: frozenset[T]) -> frozenset[T]:
     return found | more if found else more
 
 
+def _is_literal(node: ast.AST) -> bool:
+    """The right side of an operation is a number as it is written."""
+    right = node.value if isinstance(node, ast.AugAssign) else getattr(node, "right", None)
+    return isinstance(right, ast.Constant)
+
+
 def _common(values: Iterable[T]) -> T | None:
     found = set(values)
     return found.pop() if len(found) == 1 else None
@@ -150,7 +156,10 @@ def combine(m: Interpreter, sign: ast.operator, left: Value, right: Value, node:
             if isinstance(sign, ast.Div) and other is right:
                 made.divided_by = m.size(other)
             one = isinstance(other, Constant) and other.value in (1, 1.0, -1)
-            made.divided = made.divided if one else True
+            if not one:
+                made.divided = True
+            elif isinstance(sign, ast.Div) and not _is_literal(node):
+                made.divided = None  # what is computed may be 1 in this turn alone
         else:
             # Weighted by a tensor: by tokens, by class, by an uncertainty that is learnt.
             made.divided = None
