@@ -281,7 +281,7 @@ class Output:
 
 @pytest.fixture
 def cell(monkeypatch: pytest.MonkeyPatch, terminal: Screen) -> list[Output]:
-    """What a cell shows; tests/test_notebooks.py does it with a real kernel."""
+    """What a cell shows; tests/test_example_notebooks.py does it with a real kernel."""
     outputs: list[Output] = []
 
     def display(shown: dict[str, str], *, raw: bool, display_id: bool) -> Output:
