@@ -61,7 +61,7 @@ def by_hand(parallel: str, accumulate: int) -> None:
 
 def by_fit(parallel: str, accumulate: int) -> None:
     step, (train, val) = step_of(network(), parallel, accumulate), feeds()
-    trueloop.fit(step, train, val, epochs=EPOCHS)
+    trueloop.fit(step, train, val, epochs=EPOCHS, progress=False)
 
 
 def collectives() -> int:
@@ -122,7 +122,7 @@ def _told(folder: str, which: list[int]) -> tuple[str, list[Any], list[str]]:
         with trueloop.Doctor(run) as doctor:
             model = Faulty(hides=ranks.rank() in which)
             step, (train, val) = step_of(model, "ddp"), feeds()
-            trueloop.fit(step, train, val, epochs=2, sinks=[doctor])
+            trueloop.fit(step, train, val, epochs=2, sinks=[doctor], progress=False)
         assert doctor.errors == []
     ranks.barrier("what the first rank keeps")
     return said.getvalue(), run.findings or [], [each.seen_in for each in doctor.findings]
