@@ -161,6 +161,8 @@ class Backward(Event):
     """The graph keeps what it has stored; None where that is not known."""
     by: Literal["tensor", "scaler", "foreign"] = "tensor"
     """`foreign`: through `accelerator.backward`, `fabric.backward`, apex, ... which may do more."""
+    undivided: bool = False
+    """`foreign`, and known not to divide the loss by the micro-batches of an update (in source)."""
 
 
 @dataclass(eq=False, kw_only=True)

@@ -163,7 +163,7 @@ class Scheduler(Thing):
     stepped_names: frozenset[str] = frozenset()
     """The names on which the file calls `step` (in source)."""
     stepped_by: str = ""
-    """The framework whose settings say when it steps: `Lightning` (in source)."""
+    """The framework that steps it: `Lightning`, `Ignite`, `Trainer` (in source)."""
     read_by_hand: bool = False
     """The program asks for its values with `get_lr()`, and may apply them itself."""
     first_count: int | None = None
@@ -461,6 +461,8 @@ class Loop:
     """It was seen to go to its end (live)."""
     simulated: int = 0
     """How many turns the reader goes through; 0 when live."""
+    framework: str = ""
+    """The library whose own loop it is: `Lightning`, `Ignite` (in source)."""
     leaves: bool = False
     """A `break` or `return` in it may end it before all its turns (early stopping)."""
     each_turn: frozenset[int] = frozenset()  # statements of every turn, by identity (in source)

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from trueloop.doctor.static.interpreter.values import Module
 
 _RELEVANT = re.compile(
-    r"\btorch|lightning|accelerate|\bfabric\b|backward\(|zero_grad|optimizer|DataLoader"
+    r"\btorch|lightning|accelerate|\bfabric\b|\bignite\b|backward\(|zero_grad|optimizer|DataLoader"
+    r"|Trainer\)"
 )
 """A file that is read mentions one of these, or trains by what it imports."""
 

@@ -270,12 +270,15 @@ class TrainsInEvalMode(Rule):
         one = all(each.cause is sleep.cause for each in self.sleeps[forward.serial].values())
         if not here or not one or name.partition(".")[0] in loop.variables:
             return []
-        return [Insert(f"{name}.train()", loop.place, "before")]
+        return [] if loop.framework else [Insert(f"{name}.train()", loop.place, "before")]
 
 
 def _where_to_wake(forward: ModelForward, sleep: Sleep, evaluation: ModelForward) -> str:
     """The place of a `train()` that is missing: one before the training loop does not help where
     the validation runs inside that loop."""
+    if forward.turn is not None and forward.turn.loop.framework:
+        function = forward.place.function.rpartition(".")[2]
+        return f"at the beginning of `{function}`" if function else "at the start of each epoch"
     loops = [turn.loop for turn in forward.turns]
     around = [turn.loop for turn in sleep.cause.turns]
     if forward.turn is not None and forward.turn.loop in around:

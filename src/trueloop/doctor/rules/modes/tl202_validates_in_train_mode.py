@@ -147,13 +147,16 @@ class ValidatesInTrainMode(Rule):
             self.asleep[call] = turn
         elif event.training is True:
             before = self.asleep.get(call)
-            if self._is_awake(event.model) or self._woke_within(event, before, turn):
+            given_back = turn.loop.framework == "Lightning"
+            if self._is_awake(event.model, given_back) or self._woke_within(event, before, turn):
                 self.candidates.append(event)
 
-    def _is_awake(self, model: Model) -> bool:
-        """A layer that knows the difference is in train mode, and not because it was just asked."""
+    def _is_awake(self, model: Model, given_back: bool = False) -> bool:
+        """A layer that knows the difference is in train mode, and not because it was just asked.
+        `given_back`: the loop sets eval mode itself, and the modes of before after it: a `train()`
+        inside is nothing that the training needs."""
         family = list(model.family())
-        if any(member in self.asked for member in family):
+        if not given_back and any(member in self.asked for member in family):
             return False
         known = [member for member in family if may_switch(member)]
         return not known or any(member.training is True for member in known)
@@ -276,7 +279,7 @@ class ValidatesInTrainMode(Rule):
             f"`{name}` validates in train mode: dropout is active, and batch norm"
             " normalises with the validation batches and adds them to its running"
             " statistics.",
-            fix=f"Call `{name}.eval()` before this {what}, and `{name}.train()` after it.",
+            fix=_advice(forward, name, what),
             remedies=self._remedy(forward),
         )
 
@@ -285,7 +288,7 @@ class ValidatesInTrainMode(Rule):
         turn, name = pass_of(forward), forward.spelled
         if turn is None or not name or name.partition(".")[0] in turn.loop.variables:
             return []
-        if turn.loop.place.function != forward.place.function:
+        if turn.loop.place.function != forward.place.function or turn.loop.framework:
             return []
         within = turn.loop.place
         later = [step for step in self.steps if step.serial > forward.serial]
@@ -310,3 +313,12 @@ def _of_all_data(event: ModelForward) -> bool:
         and event.result_used
         and any(names_validation(each) for each in event.given)
     )
+
+
+def _advice(forward: ModelForward, name: str, what: str) -> str:
+    framework = forward.turn.loop.framework if forward.turn is not None else ""
+    if framework == "Lightning":
+        return "Remove the `train()` that comes before: Lightning sets eval mode for this loop."
+    if framework:
+        return f"Call `{name}.eval()` before the loop over these batches, which {framework} runs."
+    return f"Call `{name}.eval()` before this {what}, and `{name}.train()` after it."

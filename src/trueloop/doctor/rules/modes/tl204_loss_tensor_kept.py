@@ -319,7 +319,8 @@ def _same_graph(loss: Tensor | None, tensor: Tensor) -> bool:
 
 def _where(kept: TensorRetained, own: Backward) -> Location:
     """The line of the loop that hands the tensor over, rather than the meter's own line."""
-    if kept.place.function == own.place.function:
+    turn = own.turn
+    if kept.place.function == own.place.function or (turn is not None and turn.loop.framework):
         return kept.place
     for place in reversed(kept.stack):
         if place.function == own.place.function:

@@ -327,7 +327,7 @@ class FrozenPartInTrainMode(FrozenModules):
             return []
         text = ".".join((forward.spelled, *inner)) + ".eval()"
         if by is None:
-            same = turn.loop.place.function == forward.place.function
+            same = turn.loop.place.function == forward.place.function and not turn.loop.framework
             return [Insert(text, turn.loop.place, "before")] if same else []
         same = by.place.function == forward.place.function and by.model is forward.model
         return [Insert(text, by.place, "after")] if same else []

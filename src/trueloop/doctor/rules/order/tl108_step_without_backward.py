@@ -307,9 +307,18 @@ class StepWithoutBackward(StepRule):
             " gradients for its parameters: they keep their initial values.",
             related=[(each.place, "does not reach these parameters") for each in lost],
             remedies=[Replace(self._named.place, "{}()")] if self._named else [],
-            fix="Call `loss.backward()` before `step()`, on the loss that the model's output went"
-            " into.",
+            fix=_remedy(step),
         )
+
+
+def _remedy(step: OptimizerStep) -> str:
+    turn = micro(step)
+    if turn is not None and turn.loop.framework == "Trainer":
+        return (
+            "Call `self.accelerator.backward(loss)` in `training_step`: the Trainer clips, steps"
+            " and clears, but leaves the backward to this method."
+        )
+    return "Call `loss.backward()` before `step()`, on the loss that the model's output went into."
 
 
 def _is_applied(

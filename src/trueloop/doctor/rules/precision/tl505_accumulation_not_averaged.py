@@ -48,9 +48,12 @@ A step that certainly runs every N iterations of its loop, or that comes after a
 micro-batches, follows at least two `backward()` calls from the same line, in different iterations,
 without `zero_grad()` in between, and each loss is certainly a mean that nothing has divided or
 multiplied. In such a loop each micro-batch must be fetched there (`next(batches)`, `get_batch()`).
-In a running program, the step must come at the same interval twice. Not reported:
-`reduction="sum"`, losses weighted by tokens, gradients divided afterwards, several losses of one
-batch or one per task, and an unknown reduction.
+A `compute_loss` of transformers' Trainer, or a `compute_loss_func`, is judged with the Trainer's
+loop: with a model that takes `num_items_in_batch`, or a `compute_loss_func`, the Trainer does not
+divide, and a mean that leaves that number unused is N times too large. In a running program, the
+step must come at the same interval twice. Not reported: `reduction="sum"`, losses weighted by
+tokens, gradients divided afterwards, several losses of one batch or one per task, and an unknown
+reduction.
 """
 
 from __future__ import annotations
@@ -103,7 +106,8 @@ class AccumulationNotAveraged(StepRule):
             if isinstance(event, ZeroGrad) and clears(event, optimizer) is not False:
                 fed = []
             elif isinstance(event, Backward) and self.feeds(event, optimizer):
-                if event.by == "foreign" or micro(event) is None:
+                unknown = event.by == "foreign" and not event.undivided
+                if unknown or micro(event) is None:
                     return []
                 fed.append(event)
         return fed
@@ -160,8 +164,18 @@ class AccumulationNotAveraged(StepRule):
                     f"{named(step.optimizer, step.spelled)} steps once per `{size}` micro-batches",
                 )
             ],
-            fix=f"Divide the loss by `{size}` before `backward()`.",
+            fix=_remedy(backward, size),
         )
+
+
+def _remedy(backward: Backward, size: str) -> str:
+    turn = micro(backward)
+    if turn is None or turn.loop.framework != "Trainer":
+        return f"Divide the loss by `{size}` before `backward()`."
+    return (
+        "Set `loss_is_scaled_for_ga = False` in the class, and the Trainer divides; or take the sum"
+        " and divide it by `num_items_in_batch`."
+    )
 
 
 def _is_plain_mean(event: Backward) -> bool:

@@ -69,6 +69,7 @@ from trueloop.doctor.rules.shared.schedule_clock import (
     called,
     epochs_of,
     length_of,
+    where_to_step,
 )
 from trueloop.doctor.rules.shared.schedule_course import course_of
 
@@ -106,12 +107,7 @@ class EpochSchedulePerBatch(ScheduleRule):
             calls[0].place,
             f"{called(clock.scheduler)} steps at every batch, but {why}.",
             related=related,
-            fix=(
-                'Return it with "interval": "epoch", or give its length in batches.'
-                if clock.scheduler.stepped_by
-                else "Call `scheduler.step()` once per epoch, after the loop over batches, or give"
-                " its length in batches."
-            ),
+            fix=f"{where_to_step(clock.scheduler, 'epoch')} its length in batches.",
         )
 
 

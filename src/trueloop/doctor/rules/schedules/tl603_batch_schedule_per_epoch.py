@@ -66,6 +66,7 @@ from trueloop.doctor.rules.shared.schedule_clock import (
     called,
     epochs_of,
     length_of,
+    where_to_step,
 )
 from trueloop.doctor.rules.shared.schedule_course import course_of
 
@@ -97,12 +98,7 @@ class BatchSchedulePerEpoch(ScheduleRule):
                     (clock.scheduler.made, "sets its length"),
                     (loop.place, "the loop over batches in which it should step"),
                 ],
-                fix=(
-                    'Return it with "interval": "step", or give its length in epochs.'
-                    if clock.scheduler.stepped_by
-                    else "Call `scheduler.step()` after every `optimizer.step()`, or give its"
-                    " length in epochs."
-                ),
+                fix=f"{where_to_step(clock.scheduler, 'batch')} its length in epochs.",
             )
 
     def _batches(self, clock: ScheduleClock, call: SchedulerStep) -> Loop | None:

@@ -11,7 +11,7 @@ import itertools
 import math
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from trueloop.doctor.model.events import Backward, Ended, Event, Made, OptimizerStep, SchedulerStep
 from trueloop.doctor.model.things import Loop, Scheduler, Turn
@@ -193,6 +193,26 @@ def batches_of(loop: Loop) -> symbolic.Sum | None:
         if found is None and loop.loader.name:
             found = symbolic.parse(f"len({loop.loader.name})")
     return found
+
+
+_INTERVALS = {
+    ("Lightning", "batch"): 'Return it with "interval": "step"',
+    ("Lightning", "epoch"): 'Return it with "interval": "epoch"',
+    ("Ignite", "batch"): "Attach it to `Events.ITERATION_COMPLETED`",
+    ("Ignite", "epoch"): "Attach it to `Events.EPOCH_COMPLETED`",
+}
+
+
+def where_to_step(scheduler: Scheduler, per: Literal["batch", "epoch"]) -> str:
+    """The beginning of a remedy: where a schedule should step instead, or nothing where its
+    framework leaves no choice."""
+    if scheduler.stepped_by:
+        found = _INTERVALS.get((scheduler.stepped_by, per))
+        return f"{found}, or give" if found is not None else "Give"
+    when = "after every `optimizer.step()`"
+    if per == "epoch":
+        when = "once per epoch, after the loop over batches"
+    return f"Call `scheduler.step()` {when}, or give"
 
 
 class ScheduleRule(Rule):

@@ -104,9 +104,10 @@ def _of_super(value: Super, name: str) -> Value:
         if isinstance(found, Function):
             return Method(value.receiver, found)
     known = (Scheduler, Optimizer, Sampler, Model)
-    if name == "__init__" and not isinstance(value.receiver, known):
+    mine = isinstance(value.receiver, known) or find_method(value.receiver, name) is not None
+    if name == "__init__" and not mine:
         return LibraryName("object.__init__")
-    if isinstance(value.receiver, Thing):
+    if isinstance(value.receiver, Thing) or mine:
         return LibraryMethod(value.receiver, name)
     return LibraryName(f"object.{name}")
 
@@ -160,6 +161,8 @@ def _of_object(m: Interpreter, value: Instance | Thing, name: str, node: ast.AST
             return value.optimizer
         if _is_called(node, m, name):
             return LibraryMethod(value, name)
+    elif find_method(value, name) is not None:
+        return LibraryMethod(value, name)
     owner = value.key if isinstance(value, Instance) else m.key(value)
     # Not remembered as set: it is the same unknown each time, and a thing once it was guessed.
     found = guess(m, name, Unknown(f"{owner}.{name}"), m.modules[-1])

@@ -86,6 +86,8 @@ class Reach:
     """Names of functions and methods that were called and could not be read."""
     passed_alone: dict[str, set[int]] = field(default_factory=dict)
     """Backwards in branches that one option adds (`if args.adversarial:`), by its key."""
+    engines: list[Value] = field(default_factory=list)
+    """Ignite's, in the order in which they were made."""
     trains_under: frozenset[str] | None = None
     """The open conditions that all backwards of the run have in common; None without any."""
 

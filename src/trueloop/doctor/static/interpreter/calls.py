@@ -40,6 +40,7 @@ from trueloop.doctor.static.interpreter.values import (
     OpaqueObject,
     Scope,
     Sequence,
+    TrainerObject,
     Unknown,
     Value,
 )
@@ -398,6 +399,8 @@ def instantiate(
     initialise = cls.lookup("__init__")
     if isinstance(initialise, Function):
         start(m, initialise, [made, *args], kwargs, node, rest)
+    elif isinstance(made, TrainerObject):
+        call(m, LibraryMethod(made, "__init__"), args, kwargs, node, rest)
     elif isinstance(made, Instance):
         for name in [name for kind in cls.lineage() for name in getattr(kind, "fields", [])]:
             default = cls.lookup(name)
@@ -484,7 +487,8 @@ def new_object(m: Interpreter, cls: Class, node: ast.AST) -> Value:
         complete = any(base.startswith("torch.nn.") for base in bases)
         names = any(cls.lookup(name) is not None for name in _NAMES_PARAMETERS)
         return Model(kind=cls.name, complete=complete, names_parameters=names, **common)
-    return Instance(cls, key=f"{cls.name}()@{place.line}")
+    is_trainer = bases and bases[-1].endswith("Trainer")
+    return (TrainerObject if is_trainer else Instance)(cls, key=f"{cls.name}()@{place.line}")
 
 
 def is_loss_module(model: Model) -> bool:

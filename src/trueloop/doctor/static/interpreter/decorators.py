@@ -6,6 +6,7 @@ import ast
 
 from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.static.interpreter.calls import call
+from trueloop.doctor.static.interpreter.ignite_loop import EventDecorator
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.syntax import once
 from trueloop.doctor.static.interpreter.values import (
@@ -26,6 +27,10 @@ def decorate(m: Interpreter, function: Function, node: ast.AST) -> Value:
     """The value that a definition binds once the user's own decorators have seen it."""
     value: Value = function
     for decorator in reversed(function.decorators):
+        if isinstance(decorator, EventDecorator):
+            decorator.engine.listen(
+                m, decorator.event, function, decorator.args, decorator.kwargs, node
+            )
         if not isinstance(decorator, (Function, Method)):
             continue
         inner = decorator.function if isinstance(decorator, Method) else decorator

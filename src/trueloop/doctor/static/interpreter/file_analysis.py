@@ -19,18 +19,18 @@ from typing import Any
 from trueloop.doctor.model.events import Ended, Event
 from trueloop.doctor.model.findings import Finding
 from trueloop.doctor.model.nodes import walk
-from trueloop.doctor.model.things import Model, Thing
 from trueloop.doctor.rules.base import Rule, RuleRunner
 from trueloop.doctor.static.inputs.skipped import Gaps
 from trueloop.doctor.static.interpreter.branches import BranchPolicy
-from trueloop.doctor.static.interpreter.calls import enter, new_object, start
+from trueloop.doctor.static.interpreter.calls import start
 from trueloop.doctor.static.interpreter.code_of_tests import is_test
+from trueloop.doctor.static.interpreter.framework_runs import framework_runs
+from trueloop.doctor.static.interpreter.ignite_loop import run_waiting
 from trueloop.doctor.static.interpreter.imports import value_in
 from trueloop.doctor.static.interpreter.interpreter import DEPTH, Interpreter, LeaveGenerator
-from trueloop.doctor.static.interpreter.lightning_loop import is_lightning_module, train
 from trueloop.doctor.static.interpreter.loops import elements
-from trueloop.doctor.static.interpreter.pending import define
 from trueloop.doctor.static.interpreter.project import Project
+from trueloop.doctor.static.interpreter.receivers import definitions, receiver
 from trueloop.doctor.static.interpreter.source_interpreter import SourceInterpreter
 from trueloop.doctor.static.interpreter.statements import run_block
 from trueloop.doctor.static.interpreter.step_budget import OutOfBudgetError
@@ -42,7 +42,6 @@ from trueloop.doctor.static.interpreter.values import (
     Constant,
     Function,
     Generator,
-    Instance,
     Method,
     Module,
     Scope,
@@ -74,6 +73,9 @@ class RunLimits:
 TRAINS = RunLimits()
 PASSES = RunLimits(steps=25_000, depth=4, both=False, more=2)
 """For a function in which nothing is trained."""
+UNTRAINED = RunLimits(steps=12_000, depth=6, both=False, more=0)
+"""For a class that the program has not trained, with what its Trainer does around it: a library's
+has many options, and its methods are read one by one before."""
 INSIDE = "<inside>"
 """In place of an owner: the function is defined within an outer one, whose variables it may use."""
 
@@ -199,6 +201,8 @@ class FileAnalysis:
         machine.functions.append("")
         try:
             drive(machine)
+            if machine.reach.engines:
+                run_waiting(machine)
             machine.modules[:], machine.functions[:] = [self.module], [""]
             machine.budget += 10  # the end is not a step of the program
             unread = unread_backward(machine)
@@ -306,7 +310,8 @@ def read_module(reading: FileAnalysis) -> None:
     """Make all runs that a file is worth."""
     module = reading.module
     reading.go(lambda m: _program(m, module), TRAINS, whole_program=True)
-    _train_modules(reading)
+    program = frozenset(reading.entered)
+    _run_frameworks(reading, TRAINS, program)
     for definition, owner in _beginnings(reading):
         if id(definition) in reading.entered:
             continue
@@ -317,35 +322,21 @@ def read_module(reading: FileAnalysis) -> None:
         trains = any(module.survey.trains(definition.name))
         effort = TRAINS if trains else PASSES
         reading.go(_from(module, definition, owner), effort, whole_program=False)
+    _run_frameworks(reading, UNTRAINED, program)
     for refuted in reading.refuted:
         reading.findings.pop(refuted, None)
 
 
-def _train_modules(reading: FileAnalysis) -> None:
-    """A run for each `LightningModule` of the file, with Lightning's loop around it."""
+def _run_frameworks(reading: FileAnalysis, limits: RunLimits, program: frozenset[int]) -> None:
+    """A run for each class of the file that a framework trains, with its loop around it. `program`:
+    the functions that the program has come to by itself."""
     entered = set(reading.entered)
-    for node in reading.module.tree.body:
-        steps = [
-            each
-            for each in getattr(node, "body", ())
-            if getattr(each, "name", "") == "training_step"
-        ]
-        if isinstance(node, ast.ClassDef) and steps and reading.goes_on():
-            place = reading.module.path, steps[0].lineno, steps[0].col_offset + 1
-            reading.frameworks.add(place)
-            reading.go(_fit(reading.module, node), TRAINS, whole_program=False)
+    for run in framework_runs(reading.module):
+        reading.frameworks.add(run.place)
+        seen = run.once and program.issuperset(map(id, run.methods))
+        if run.once == (limits is UNTRAINED) and not seen and reading.goes_on():
+            reading.go(run.drive, limits, whole_program=False)
     reading.entered = entered  # they are also read one by one
-
-
-def _fit(module: Module, node: ast.ClassDef) -> Callable[[Interpreter], None]:
-    def drive(m: Interpreter) -> None:
-        cls = value_in(m, _definitions(m, module), node.name)
-        if isinstance(cls, Class) and cls.node is node and is_lightning_module(cls):
-            made = _receiver(m, cls, node)
-            if isinstance(made, Model):
-                train(m, cls, made)
-
-    return drive
 
 
 def _program(m: Interpreter, module: Module) -> None:
@@ -355,23 +346,11 @@ def _program(m: Interpreter, module: Module) -> None:
     run_block(m, module.tree.body, scope)
 
 
-def _definitions(m: Interpreter, module: Module) -> Scope:
-    """The names of the file without what its top level does."""
-    scope = m.namespaces[id(module)] = Scope(module)
-    scope.variables["__name__"] = Constant(module.name or "<module>")
-    watch, m.watch = m.watch, lambda event: None
-    try:
-        define(m, scope, only_names=True)
-    finally:
-        m.watch = watch
-    return scope
-
-
 def _from(module: Module, definition: Any, owner: list[str]) -> Callable[[Interpreter], None]:
     """A run that begins with one function or method, with arguments that are not known."""
 
     def drive(m: Interpreter) -> None:
-        scope = _definitions(m, module)
+        scope = definitions(m, module)
         if INSIDE in owner:
             m.beginning = True
             start(m, Function(definition, scope, module, definition.name), [], {}, definition)
@@ -386,9 +365,9 @@ def _from(module: Module, definition: Any, owner: list[str]) -> Callable[[Interp
             function = function.function
         if not isinstance(function, Function) or function.node is not definition:
             return
-        receiver = [_receiver(m, holder, definition)] if isinstance(holder, Class) else []
+        mine = [receiver(m, holder, definition)] if isinstance(holder, Class) else []
         m.beginning = True
-        found = start(m, function, receiver, {}, definition)
+        found = start(m, function, mine, {}, definition)
         if isinstance(found, Generator):
             elements(m, found, definition)
 
@@ -398,47 +377,6 @@ def _from(module: Module, definition: Any, owner: list[str]) -> Callable[[Interp
 def _member(m: Interpreter, scope: Scope, holder: Value | None, name: str) -> Value | None:
     """A name of a class, or else of the file."""
     return holder.namespace.get(name) if isinstance(holder, Class) else value_in(m, scope, name)
-
-
-def _receiver(m: Interpreter, cls: Class, definition: ast.AST) -> Value:
-    """An object of a class as its `__init__` leaves it."""
-    made = new_object(m, cls, cls.node)
-    if isinstance(made, Instance):
-        made.key = "self"
-    elif isinstance(made, Thing):
-        made.name = "self"
-        if getattr(made, "training", None):
-            made.training = None  # type: ignore[attr-defined]
-    initialise = cls.lookup("__init__")
-    if isinstance(initialise, Function) and initialise.node is not definition:
-        m.beginning = True
-        enter(m, initialise, [made], {}, cls.node)
-        if isinstance(made, (Instance, Thing)):
-            _forget_what_comes_later(made, cls)
-    return made
-
-
-def _forget_what_comes_later(made: Instance | Thing, cls: Class) -> None:
-    """An attribute that is None at first and set by a different method (`self.model = None`, until
-    `build()`) is not known when a third one begins."""
-    later = _set_after_init(cls.node)
-    for name, value in [*made.attributes.items()]:
-        if name in later and isinstance(value, Constant) and value.value is None:
-            del made.attributes[name]
-
-
-@once
-def _set_after_init(node: ast.ClassDef) -> frozenset[str]:
-    """The attributes that methods other than `__init__` assign to their object."""
-    return frozenset(
-        target.attr
-        for method in node.body
-        if isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)) and method.name != "__init__"
-        for each in ast.walk(method)
-        if isinstance(each, ast.Assign)
-        for target in each.targets
-        if isinstance(target, ast.Attribute) and getattr(target.value, "id", "") == "self"
-    )
 
 
 def _beginnings(

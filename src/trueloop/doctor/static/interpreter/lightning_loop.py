@@ -9,15 +9,20 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from trueloop.doctor.model.events import BatchFetched, LoopEntered, LoopLeft, SchedulerStep
+from trueloop.doctor.model.events import BatchFetched, ModeSet, SchedulerStep
 from trueloop.doctor.model.things import Loop, Model, Optimizer, Scheduler, Tensor
 from trueloop.doctor.static.interpreter.calls import start
+from trueloop.doctor.static.interpreter.framework_loops import (
+    TURNS,
+    Looping,
+    method,
+    most_arguments,
+    turns,
+)
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
-from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, find_method
 from trueloop.doctor.static.interpreter.values import (
     NONE,
     Class,
@@ -31,7 +36,6 @@ from trueloop.doctor.static.interpreter.values import (
     Value,
 )
 
-TURNS = 3
 BY = "Lightning"
 _MODULE = re.compile(r"lightning(\.pytorch)?(\.core)?(\.(module|lightning))?\.LightningModule")
 _OVERRIDDEN = frozenset(
@@ -61,6 +65,28 @@ class ConfiguredOptimizers:
     clocks: list[Clock] = field(default_factory=list)
     known: bool = True
     """Nothing else was returned."""
+
+
+@dataclass
+class Fit:
+    """One `trainer.fit(module)`."""
+
+    cls: Class
+    made: Model
+    step: Function
+    plan: ConfiguredOptimizers
+    automatic: bool
+
+    def hook(self, m: Interpreter, name: str, *args: Value) -> None:
+        """Call a hook, where the class has it."""
+        found = self.cls.lookup(name)
+        if isinstance(found, Function):
+            start(m, found, [self.made, *args[: most_arguments(found, True)]], {}, found.node)
+
+
+def training_steps(node: ast.ClassDef) -> list[ast.stmt]:
+    """The `training_step` of a class, if it has one."""
+    return [each for each in node.body if getattr(each, "name", "") == "training_step"][:1]
 
 
 def is_lightning_module(cls: Class) -> bool:
@@ -100,7 +126,7 @@ def train(m: Interpreter, cls: Class, made: Model) -> None:
         clock.scheduler.stepped_by = BY
         if _steps_elsewhere(cls, clock, automatic):
             clock.scheduler.exposed = True
-    _fit(m, cls, made, step, plan, automatic)
+    _fit(m, Fit(cls, made, step, plan, automatic))
 
 
 def _steps_elsewhere(cls: Class, clock: Clock, automatic: bool) -> bool:
@@ -124,62 +150,74 @@ def _is_automatic(cls: Class, made: Model) -> bool | None:
     return bool(found.value) if isinstance(found, Constant) else None
 
 
-def _fit(
-    m: Interpreter,
-    cls: Class,
-    made: Model,
-    step: Function,
-    plan: ConfiguredOptimizers,
-    automatic: bool,
-) -> None:
-    """A few epochs of a few batches."""
-    node = step.node
-
-    def hook(name: str, *args: Value) -> None:
-        found = cls.lookup(name)
-        if isinstance(found, Function):
-            wanted = len(found.node.args.args) - 1
-            start(m, found, [made, *args[:wanted]], {}, found.node)
-
-    epochs = Loop(place=m.place(node), kind="epochs", simulated=TURNS)
-    hook("on_train_start")
-    with _Looping(m, epochs, node):
-        for _ in _turns(m, epochs):
-            hook(_AROUND_EPOCH[0])
-            batches = Loop(place=m.place(node), kind="batches", simulated=TURNS)
-            with _Looping(m, batches, node):
-                for index in _turns(m, batches):
-                    batch = Tensor(role="batch", graph=False, made=m.place(node))
-                    number = Constant(index, loop_variant=batches)
-                    m.emit(BatchFetched, node, loop=batches, loader=None, batch=batch)
-                    hook(_AROUND_BATCH[0], batch, number)
-                    found = start(m, step, [made, batch, number][: _arguments(step)], {}, node)
-                    if automatic:
-                        _update(m, node, plan, found)
-                    hook(_AROUND_BATCH[1], found, batch, number)
-            hook(_AROUND_EPOCH[1])
-            if automatic:
-                _tick(m, plan, "epoch")
+def _fit(m: Interpreter, run: Fit) -> None:
+    """A few epochs of a few batches, with a validation after each; then a test."""
+    node = run.step.node
+    epochs = Loop(place=m.place(node), kind="epochs", simulated=TURNS, framework=BY)
+    run.hook(m, "on_train_start")
+    with Looping(m, epochs, node):
+        for _ in turns(m, epochs):
+            run.hook(m, _AROUND_EPOCH[0])
+            _train_epoch(m, run)
+            _evaluate(m, run, "validation")
+            run.hook(m, _AROUND_EPOCH[1])
+            if run.automatic:
+                _tick(m, run.plan, "epoch")
+    _evaluate(m, run, "test")
 
 
-class _Looping:
-    """The events around a loop."""
+def _train_epoch(m: Interpreter, run: Fit) -> None:
+    step, node = run.step, run.step.node
+    batches = Loop(place=m.place(node), kind="batches", simulated=TURNS, framework=BY)
+    with Looping(m, batches, node):
+        for index in turns(m, batches):
+            batch, number = _batch(m, batches, index, node)
+            run.hook(m, _AROUND_BATCH[0], batch, number)
+            found = start(m, step, [run.made, batch, number][: _arguments(step)], {}, node)
+            if run.automatic:
+                _update(m, node, run.plan, found)
+            run.hook(m, _AROUND_BATCH[1], found, batch, number)
 
-    def __init__(self, m: Interpreter, loop: Loop, node: ast.AST) -> None:
-        self.m, self.loop, self.node = m, loop, node
 
-    def __enter__(self) -> None:
-        self.m.emit(LoopEntered, self.node, loop=self.loop)
-
-    def __exit__(self, *failure: object) -> None:
-        if failure[0] is None:
-            self.m.emit(LoopLeft, self.node, loop=self.loop)
+def _batch(m: Interpreter, loop: Loop, index: int, node: ast.AST) -> tuple[Value, Value]:
+    """A batch as a loader yields it, and its number."""
+    batch = Tensor(role="batch", graph=False, made=m.place(node))
+    m.emit(BatchFetched, node, loop=loop, loader=None, batch=batch)
+    return batch, Constant(index, loop_variant=loop)
 
 
-def _turns(m: Interpreter, loop: Loop) -> Iterator[int]:
-    for index in range(TURNS):
-        with m.turn(loop, index):
-            yield index
+def _evaluate(m: Interpreter, run: Fit, what: str) -> None:
+    """A loop over `validation_step` or `test_step`: without a graph, in eval mode, and each module
+    gets its own mode back after it."""
+    step = run.cls.lookup(f"{what}_step")
+    if not isinstance(step, Function) or step.decorators:
+        return
+    node, made = step.node, run.made
+    modes = [(each, each.training) for each in made.family()]
+    m.grad.append(False)
+    method(m, made, "eval", node)
+    loop = Loop(place=m.place(node), kind="batches", simulated=TURNS - 1, framework=BY)
+    loop.over = f"{what}_dataloader"
+    try:
+        run.hook(m, f"on_{what}_start")
+        run.hook(m, f"on_{what}_epoch_start")
+        with Looping(m, loop, node):
+            for index in turns(m, loop):
+                batch, number = _batch(m, loop, index, node)
+                run.hook(m, f"on_{what}_batch_start", batch, number)
+                args = [made, batch, number, Constant(0)]
+                most = most_arguments(step, True)
+                found = start(m, step, args if most is None else args[: most + 1], {}, node)
+                run.hook(m, f"on_{what}_batch_end", found, batch, number)
+        run.hook(m, f"on_{what}_epoch_end")
+        run.hook(m, f"on_{what}_end")
+    finally:
+        m.grad.pop()
+    method(m, made, "train", node)
+    for each, training in modes:
+        if training is False:
+            m.emit(ModeSet, node, model=each, training=False)
+        each.training = training
 
 
 def _update(m: Interpreter, node: ast.AST, plan: ConfiguredOptimizers, found: Value) -> None:
@@ -189,9 +227,7 @@ def _update(m: Interpreter, node: ast.AST, plan: ConfiguredOptimizers, found: Va
         return  # the batch is skipped, or nothing is known
     (optimizer,) = plan.optimizers
     for receiver, name in ((optimizer, "zero_grad"), (loss, "backward"), (optimizer, "step")):
-        known = find_method(receiver, name)
-        assert known is not None
-        known(LibraryCall(m, node, name, [], {}, receiver))
+        method(m, receiver, name, node)
     _tick(m, plan, "step")
 
 

@@ -169,6 +169,15 @@ class Instance(Value):
 
 
 @dataclass(eq=False, slots=True)
+class TrainerObject(Instance):
+    """transformers' Trainer, or an object of a user's subclass of it."""
+
+    runs: int = 0
+    """How often its `train()` was gone through."""
+    running: bool = False
+
+
+@dataclass(eq=False, slots=True)
 class LibraryName(Value):
     """A name of code that is not the user's, dotted and canonical: `torch.nn.functional.relu`."""
 

@@ -18,6 +18,8 @@ AREAS = (
     "schedules",
     "data",
     "batch_means",
+    "ignite",
+    "transformers_trainer",
     "checkpoints",
     "path_origins",
     "seeds",

@@ -317,16 +317,35 @@ def _prepare(call: LibraryCall) -> Value:
 @methods(Accelerator, "backward")
 def _accelerated_backward(call: LibraryCall) -> Value:
     loss = as_tensor(call.machine, call.arg(0, "loss") or call.arg(0, "tensor"), call.node)
-    call.emit(Backward, loss=loss, create_graph=None, by="foreign")
+    undivided = call.receiver.kind.endswith("Fabric") and not _may_be_engine(call.receiver)
+    call.emit(Backward, loss=loss, create_graph=None, by="foreign", undivided=undivided)
     return NONE
+
+
+def _may_be_engine(fabric: Accelerator) -> bool:
+    """DeepSpeed's engine accumulates by itself."""
+    strategy = fabric.arguments.get("strategy")
+    known = constant(strategy)
+    return strategy is not None and (not isinstance(known, str) or "deepspeed" in known)
 
 
 @methods(Model, "manual_backward")
 def _manual_backward(call: LibraryCall) -> Value:
-    """Lightning's manual optimization."""
+    """Lightning's manual optimization: accumulation is the user's own there."""
     loss = as_tensor(call.machine, call.arg(0, "loss"), call.node)
-    call.emit(Backward, loss=loss, create_graph=None, by="foreign")
+    call.emit(Backward, loss=loss, create_graph=None, by="foreign", undivided=True)
     return NONE
+
+
+@methods(Model, "clip_gradients")
+def _lightning_clip(call: LibraryCall) -> Value:
+    """`self.clip_gradients(optimizer, gradient_clip_val=..., gradient_clip_algorithm=...)`."""
+    optimizer = call.arg(0, "optimizer")
+    if not isinstance(optimizer, Optimizer):
+        return call.unknown()
+    limit = call.arg(1, "gradient_clip_val")
+    by = "value" if call.const(2, "gradient_clip_algorithm") == "value" else "norm"
+    return _clip(call, Parameters(list(optimizer.models)), limit, by, optimizer)
 
 
 @methods(Accelerator, "clip_grad_norm_", "clip_grad_value_")

@@ -1,0 +1,21 @@
+import torch
+from torch import nn
+from transformers import AutoModelForCausalLM, Trainer, TrainingArguments
+
+
+class Summed(Trainer):
+    def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
+        labels = inputs.pop("labels")
+        outputs = model(**inputs)
+        logits = outputs.logits[:, :-1].flatten(0, 1)
+        reduction = "mean" if num_items_in_batch is None else "sum"
+        loss = nn.functional.cross_entropy(logits, labels[:, 1:].flatten(), reduction=reduction)
+        if num_items_in_batch is not None:
+            loss = loss / num_items_in_batch
+        return (loss, outputs) if return_outputs else loss
+
+
+def main(dataset):
+    model = AutoModelForCausalLM.from_pretrained("gpt2")
+    args = TrainingArguments("out", gradient_accumulation_steps=8)
+    Summed(model=model, args=args, train_dataset=dataset).train()
