@@ -365,7 +365,9 @@ def test_names_that_speak_of_validation(name: str, expected: bool) -> None:
         ("utils.eval_mode(model, build())", []),
         ("timer('validation')", ["TL203"]),
         ("open('log.txt')", ["TL203"]),
-        ("torch.enable_grad()", ["TL203"]),
+        # Recording is wanted, in so many words.
+        ("torch.enable_grad()", []),
+        ("torch.set_grad_enabled(True)", []),
     ],
 )
 def test_a_context_that_has_the_model_may_turn_recording_off(

@@ -172,17 +172,16 @@ ALONE = "criterion(scores.log_softmax(1), wanted)"
 
 
 @pytest.mark.parametrize(
-    ("loss", "optimizer", "severity"),
+    ("loss", "optimizer"),
     [
-        (ALONE, "Adam", "advice"),
-        (ALONE, "SGD", "warning"),
-        (f"{ALONE} + F.cross_entropy(scores, y)", "Adam", "warning"),
-        (f"0.5 * F.cross_entropy(scores, y) + 8 * {ALONE}", "AdamW", "warning"),
+        (ALONE, "Adam"),
+        (ALONE, "SGD"),
+        (f"0.5 * F.cross_entropy(scores, y) + 8 * {ALONE}", "AdamW"),
     ],
 )
-def test_a_divergence_averaged_over_classes(loss: str, optimizer: str, severity: str) -> None:
+def test_a_divergence_averaged_over_classes(loss: str, optimizer: str) -> None:
     program = DIVERGENCE.format(loss=loss)
-    assert told(program, optimizer=optimizer) == [("TL405", severity)]
+    assert told(program, optimizer=optimizer) == [("TL405", "advice")]
 
 
 # ------------------------------------------------------------------------- words
@@ -357,6 +356,8 @@ x, y = torch.ones(8, 4), torch.ones(8, dtype=torch.long)
         ("while True", "losses.append(loss)", "warning"),
         ("for step in range(10)", "losses.append(loss)", "advice"),
         ("for step in range(200)", "if step % 10 == 0: losses.append(loss)", "advice"),
+        ("for step in range(1000)", "losses.append(loss)", "advice"),
+        ("for step in range(1001)", "losses.append(loss)", "warning"),
         ("for step in range(90_000)", "if step % 10 == 0: losses.append(loss)", "warning"),
     ],
 )

@@ -134,7 +134,9 @@ class ModelForward(Event):
     given: tuple[str, ...] = ()  # how its positional arguments are written (in source)
     result_used: bool = True
     functional: bool = False  # through `torch.func.functional_call`
-    grad_known: bool = True  # not in a context that cannot be read and has the model (in source)
+    grad_known: bool = True
+    """Nobody asked for a graph in so many words, and it is in no context that cannot be read and
+    has the model (in source)."""
     flags: frozenset[tuple[str, bool]] = frozenset()  # arguments by name, `True` or `False`
     fetched: int = 0  # the turn in which its inputs were fetched; 0: not seen
     switched_on: tuple[Model, ...] = ()

@@ -63,6 +63,9 @@ class Model(Nested, Thing):
     """Its own code asks whether it trains."""
     names_parameters: bool = False
     """Its class overrides `parameters()`, `modules()` or the like (in source)."""
+    parameters_of: list[Model] | None = field(default_factory=list, repr=False)
+    """Other modules whose parameters a `ParameterList` was given; None where unknown (in
+    source)."""
     sharded: bool | None = None
     """Its parameters are, among the ranks that share the data."""
     device_ids: bool = False

@@ -136,7 +136,7 @@ MANY = 200
 
 def root_of(path: str) -> str:
     """The folder that imports of a file start from at the latest: the top of its project, or else
-    the folder above its package, or one further up where that has packages."""
+    the folder above its package, or one further up where that has packages or scripts."""
     folder = os.path.dirname(os.path.abspath(path))
     while os.path.isfile(os.path.join(folder, "__init__.py")):
         folder = os.path.dirname(folder)
@@ -146,18 +146,22 @@ def root_of(path: str) -> str:
             return above
         above = os.path.dirname(above)
     parent = os.path.dirname(folder)
-    return parent if _has_packages(parent) else folder
+    return parent if _has_code(parent) else folder
 
 
 @lru_cache(maxsize=256)
-def _has_packages(folder: str) -> bool:
-    """A folder contains packages: scripts in a folder beside them run with these on the path."""
+def _has_code(folder: str) -> bool:
+    """A folder contains packages, or scripts: what is beside them is imported from there."""
     try:
         with os.scandir(folder) as entries:
-            names = [each.path for each in islice(entries, MANY) if each.is_dir()]
+            found = list(islice(entries, MANY))
     except OSError:
         return False
-    return any(os.path.isfile(os.path.join(each, "__init__.py")) for each in names)
+    if any(each.name.endswith(".py") and each.is_file() for each in found):
+        return True
+    return any(
+        each.is_dir() and os.path.isfile(os.path.join(each.path, "__init__.py")) for each in found
+    )
 
 
 def _dotted(path: str) -> str:

@@ -38,40 +38,19 @@ loss = F.kl_div(
 ## How it is detected
 
 The input, or the target, comes directly from a layer, a softmax or a log_softmax; other arithmetic
-in between is not reported. A reduction set by an option is not checked, and `"sum"` and `"none"`
-are accepted.
+in between is not reported. A reduction of `"mean"` is advice, since the weight of the term may make
+up for it. A reduction set by an option is not checked, and `"sum"` and `"none"` are accepted.
 """
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Backward, Ended, Loss, OptimizerStep
-from trueloop.doctor.model.things import Criterion, Optimizer
+from trueloop.doctor.model.events import Loss
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.activations import NO_LOGARITHMS, activation_of
-from trueloop.doctor.rules.shared.evidence import ignores_gradient_scale
 
 
 class KlDivMisused(Rule):
     code = "TL405"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.averaged: list[Loss] = []
-        self.beside: set[Criterion] = set()
-        """Criteria that are one term of a loss among others."""
-        self.whole: set[Criterion] = set()
-        self.optimizers: set[Optimizer] = set()
-
-    def on_backward(self, event: Backward) -> None:
-        criteria = event.loss.criteria if event.loss is not None else frozenset()
-        (self.whole if len(criteria) == 1 else self.beside).update(criteria)
-
-    def on_optimizer_step(self, event: OptimizerStep) -> None:
-        self.optimizers.add(event.optimizer)
-
-    def on_ended(self, event: Ended) -> None:
-        for loss in self.averaged:
-            self._report_mean(loss)
 
     def on_loss(self, event: Loss) -> None:
         criterion = event.criterion
@@ -96,12 +75,10 @@ class KlDivMisused(Rule):
                 fix="Pass log_target=True.",
             )
         elif criterion.reduction == "mean" and criterion.reduction_written:
-            self.averaged.append(event)
+            self._report_mean(event)
 
     def _report_mean(self, event: Loss) -> None:
         criterion = event.criterion
-        alone = criterion in self.whole and criterion not in self.beside
-        divided = bool(self.optimizers) and all(map(ignores_gradient_scale, self.optimizers))
         self.report(
             event.place,
             f'`{criterion.name or criterion.kind}` reduces with "mean", which divides by the'
@@ -109,7 +86,7 @@ class KlDivMisused(Rule):
             " of the number of classes.",
             related=[(criterion.made, "created here")] if criterion.made != event.place else [],
             fix='Use reduction="batchmean".',
-            severity="advice" if alone and divided else None,
+            severity="advice",
         )
 
 

@@ -236,7 +236,7 @@ class ValidatesInTrainMode(Rule):
         if not by_hand and not any(may_train(step.optimizer, forward.model) for step in self.steps):
             return False
         dependent = switches(forward.model)
-        if dependent and self._never_drops(forward.model):
+        if dependent and self._drops_nothing(forward):
             return False
         if dependent is None:
             # A library's class may have neither: that the program has use for eval mode says more.
@@ -247,27 +247,24 @@ class ValidatesInTrainMode(Rule):
             )
         return dependent
 
-    def _never_drops(self, model: Model) -> bool:
-        """All that depends on the mode are dropout layers that its methods have and never call: an
-        option is off (in source)."""
+    def _drops_nothing(self, forward: ModelForward) -> bool:
+        """All that depends on the mode are dropout layers that its methods have, and this pass
+        calls none: an option is off, or an argument says that it does not train (in source)."""
+        model = forward.model
         layers = [
             (member, child)
             for member in model.family()
             for child in member.children.values()
             if child.kind.rpartition(".")[2] in MODE_DEPENDENT_LAYERS
         ]
-        passes = [
-            each
-            for each in self.forwards.by_serial.values()
-            if each.model.shares_parameters(model) and each.training is True
-        ]
-        called = {layer for each in passes for layer in each.switched_on}
         return (
-            bool(layers and passes)
-            and all(turn.loop.simulated for each in passes for turn in each.turns)
+            bool(layers)
+            and all(turn.loop.simulated for turn in forward.turns)
             and not any(member.asks_mode or not member.complete for member in model.family())
             and all(
-                holder.cls is not None and layer.kind == "torch.nn.Dropout" and layer not in called
+                holder.cls is not None
+                and layer.kind == "torch.nn.Dropout"
+                and layer not in forward.switched_on
                 for holder, layer in layers
             )
         )

@@ -45,7 +45,8 @@ A loop over batches calls a model with autograd recording and computes no gradie
 the loader, loop or function has a validation name, or the model is in eval mode. The program trains
 elsewhere, so recording is certainly on: a function without a visible caller may be called under
 `no_grad`. Not reported: outputs whose gradient is computed later, inputs that require gradients
-(adversarial examples, saliency), frozen models, and loops over anything but batches.
+(adversarial examples, saliency), frozen models, loops over anything but batches, and passes in a
+block of `torch.enable_grad()` or `torch.set_grad_enabled(True)`, which is somebody's decision.
 """
 
 from __future__ import annotations

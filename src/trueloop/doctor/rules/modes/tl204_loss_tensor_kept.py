@@ -13,8 +13,8 @@ a validation without `no_grad`, and after `backward(retain_graph=True)`, every b
 activations: memory runs out soon, and this is an error. After a plain `backward()` the activations
 are freed, and what stays are the nodes of the graph (`trueloop lab --only 9`). Kept through a whole
 run they add up, and freeing or pickling a long chain may raise a `RecursionError` or crash: a
-warning. Emptied after each epoch, or kept of a handful of steps, they are hardly to be noticed:
-advice. The weights are right as long as the program runs.
+warning. Emptied after each epoch, or kept of at most 1,000 steps that a loop counts, they are
+hardly to be noticed: advice. The weights are right as long as the program runs.
 
 ## Wrong
 
@@ -80,8 +80,8 @@ _WORTH = re.compile(
     r"|hidden|score",
     re.I,
 )
-HANDFUL = 20
-"""Tensors that nobody notices."""
+FEW = 1_000
+"""Losses whose nodes nobody notices: some megabytes."""
 _FIX = "Store a number (`.item()`) or detach the tensor (`.detach()`)."
 
 
@@ -288,7 +288,7 @@ def _stays_to_the_end(kept: list[TensorRetained]) -> bool:
     loop = turn.loop
     counts = loop.endless or not loop.over or re.match(r"(zip\()?\w*range\(", loop.over) is not None
     size = first.windows[-1].size if first.windows else 1
-    few = isinstance(loop.turns, int) and isinstance(size, int) and loop.turns <= HANDFUL * size
+    few = isinstance(loop.turns, int) and isinstance(size, int) and loop.turns <= FEW * size
     return loop.loader is None and counts and not few
 
 

@@ -46,9 +46,10 @@ for inputs, targets in loader:
 The events of one optimizer are followed in order. It is a fault if a `zero_grad()` that covers all
 its parameters comes after the last `backward()` that feeds them, and the next event is its
 `step()`. Not reported: gradients that may be restored in between (`p.grad = ...`, code that cannot
-be read), a `zero_grad()` under a condition that the step does not share (a skipped batch), the two
-backward passes of SAM, correct closures, a `step` of the user's own that updates before it clears,
-and pairs of optimizers with separate parameters.
+be read), gradients that a different optimizer of the same parameters has applied before, a
+`zero_grad()` under a condition that the step does not share (a skipped batch), the two backward
+passes of SAM, correct closures, a `step` of the user's own that updates or takes the gradients out
+before it clears, and pairs of optimizers with separate parameters.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ from __future__ import annotations
 from trueloop.doctor.model.events import (
     Backward,
     Event,
+    GradRead,
     Made,
     ManualUpdate,
     ModelForward,
@@ -118,6 +120,8 @@ class ZeroGradAfterBackward(StepRule):
             return None
         if step.optimizer.own_step and any(_updates(event, optimizer) for event in later):
             return None
+        if any(_is_applied(event, optimizer) for event in later[: later.index(clear)]):
+            return None
         return last, clear
 
     def _report(self, step: OptimizerStep, backward: Backward, clear: ZeroGrad) -> None:
@@ -156,6 +160,16 @@ def _updates(event: Event, optimizer: Optimizer) -> bool:
     if isinstance(event, OptimizerStep):
         return not disjoint(event.optimizer, optimizer)
     return isinstance(event, ManualUpdate)
+
+
+def _is_applied(event: Event, optimizer: Optimizer) -> bool:
+    """The gradients were used before they are cleared: by a different optimizer that has the same
+    parameters, or gathered by its own step."""
+    if isinstance(event, GradRead) and optimizer.own_step:
+        return not (event.logged or event.measured)
+    if not isinstance(event, OptimizerStep):
+        return False
+    return any(has_parameters_of(optimizer, model) for model in event.optimizer.models)
 
 
 def _belongs_to_others(

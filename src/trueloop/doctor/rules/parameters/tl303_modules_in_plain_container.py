@@ -36,11 +36,11 @@ self.layers = nn.ModuleList([nn.Linear(dim, dim) for _ in range(depth)])
 
 The container is an attribute of a user-defined module and is used in a method other than
 `__init__` (`self.layer = nn.Linear(4, 4),` is a tuple, too: by its comma); the layers have
-parameters, are created while the module is created, and never become
-part of a module. Not reported: layers that are registered otherwise (`setattr`, `add_module`,
-`nn.Sequential(*layers)`, one of a dict that is chosen by its name), are frozen, or are passed to an
-optimizer by hand; modules that define their own `parameters()`; and modules that come from outside
-(a teacher hidden on purpose).
+parameters, are created while the module is created, and never become part of a module. Not
+reported: layers that are registered otherwise (`setattr`, `add_module`, `nn.Sequential(*layers)`,
+one of a dict that is chosen by its name), whose parameters are in an `nn.ParameterList`, are
+frozen, or are passed to an optimizer by hand; modules that define their own `parameters()`; and
+modules that come from outside (a teacher hidden on purpose).
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class ModulesInPlainContainer(Rule):
             return False
         if any(member in self.frozen or member in self.opaque for member in layer.family()):
             return False
-        if not self._is_made_inside(model, layer):
+        if not self._is_made_inside(model, layer) or _registers_parameters(model, layer):
             return False
         return not any(
             not optimizer.complete or any(held.covers(layer) for held in optimizer.models)
@@ -159,6 +159,12 @@ class ModulesInPlainContainer(Rule):
             related=[(layer.made, "a layer that is not trained")] if layer.made.line else [],
             remedies=_remedy(event, how),
         )
+
+
+def _registers_parameters(model: Model, layer: Model) -> bool:
+    """A `ParameterList` of the module was given the layer's parameters, or may have been."""
+    given = [member.parameters_of for member in model.family()]
+    return any(each is None or any(one.covers(layer) for one in each) for each in given)
 
 
 def layers_in(value: Value, depth: int = 2) -> Iterator[Model]:

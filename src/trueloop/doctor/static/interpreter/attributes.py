@@ -141,7 +141,7 @@ def _of_object(m: Interpreter, value: Instance | Thing, name: str, node: ast.AST
         if found is not None:
             if isinstance(value, Scheduler) and name == "get_lr" and value not in m.receivers:
                 value.read_by_hand = True
-            return _bound(m, value, found, node)
+            return _member(m, value, found, name, node)
         if name == "__class__":
             return value.cls
     if isinstance(value, Thing):
@@ -185,6 +185,16 @@ def _mode_of(m: Interpreter, model: Model) -> Value:
 def _is_called(node: ast.AST, m: Interpreter, name: str) -> bool:
     uses = m.modules[-1].survey.uses
     return name in uses and "()" in uses[name]
+
+
+def _member(m: Interpreter, owner: Any, found: Value, name: str, node: ast.AST) -> Value:
+    """A member of an object's class; a thing that a property does not have yet is set elsewhere."""
+    value = _bound(m, owner, found, node)
+    if value is not found and isinstance(value, Constant) and value.value is None:
+        guessed = guess(m, name, Unknown(f"{m.key(owner)}.{name}"), m.modules[-1])
+        if isinstance(guessed, Thing):
+            value = owner.attributes[name] = guessed
+    return value
 
 
 def _bound(m: Interpreter, owner: Any, found: Value, node: ast.AST) -> Value:

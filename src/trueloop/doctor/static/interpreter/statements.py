@@ -322,8 +322,18 @@ def _function(
         },
         [evaluate(m, decorator, scope) for decorator in node.decorator_list],
     )
-    scope.variables[node.name] = decorate(m, function, node)
+    known = scope.variables.get(node.name)
+    if not (scope.is_class and known is not None and _sets_a_property(node)):
+        scope.variables[node.name] = decorate(m, function, node)
     return None
+
+
+def _sets_a_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """`@name.setter`: the name stays that of the getter."""
+    return any(
+        isinstance(each, ast.Attribute) and each.attr in ("setter", "deleter")
+        for each in node.decorator_list
+    )
 
 
 def _class(m: Interpreter, node: ast.ClassDef, scope: Scope) -> ControlFlow | None:

@@ -66,7 +66,10 @@ def _is_size(m: Interpreter, value: Unknown | Constant, loader: Loader) -> bool:
     if isinstance(value, Constant):
         size = loader.dataset.size if loader.dataset is not None else None
         return isinstance(size, int) and value.value == size and size != loader.length
-    if value.key == f"len({m.key(dataset)})" or _adds_lengths(m, value, loader):
+    if len(value.of) == 1 and isinstance(value.of[0], Loader):
+        return False  # its batches, however its data set is called
+    added = len(value.of) == 2 and _adds_lengths(m, value, loader)
+    if added or value.key == f"len({m.key(dataset)})":
         return True
     own = dataset.cls.lookup("__len__") if isinstance(dataset, Dataset) and dataset.cls else None
     if not isinstance(own, Function):
@@ -76,7 +79,8 @@ def _is_size(m: Interpreter, value: Unknown | Constant, loader: Loader) -> bool:
 
 
 def _adds_lengths(m: Interpreter, value: Value, loader: Loader, depth: int = _DEPTH) -> bool:
-    """The lengths of a loader's batches, added up: `count += len(targets)`."""
+    """The lengths of a loader's batches, added up: `count += len(targets)`. One alone is the
+    number of samples in a batch."""
     if isinstance(value, Constant):
         return bool(value.value == 0)
     if not isinstance(value, Unknown) or not depth:

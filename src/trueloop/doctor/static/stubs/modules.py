@@ -180,7 +180,7 @@ def run_forward(call: LibraryCall, *, direct: bool, functional: bool = False) ->
             output=result,
             direct=direct,
             functional=functional,
-            grad_known=m.grad[-1] is not None,
+            grad_known=m.grad[-1] is not None and not _is_wanted(m.grad),
             fetched=inputs_fetched_at(m, [*call.args, *call.kwargs.values()]),
             result_used=call.result_used,
             flags=_flags(call),
@@ -190,6 +190,11 @@ def run_forward(call: LibraryCall, *, direct: bool, functional: bool = False) ->
     elif is_loss_module(model) and isinstance(result, Tensor):
         _as_loss(call, model, result)
     return result
+
+
+def _is_wanted(grad: list[bool | None]) -> bool:
+    """A block turns recording on in so many words."""
+    return len(grad) > 1 and grad[-1] is True
 
 
 def _flags(call: LibraryCall) -> frozenset[tuple[str, bool]]:

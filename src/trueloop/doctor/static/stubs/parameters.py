@@ -12,6 +12,7 @@ from trueloop.doctor.model.events import (
     Used,
 )
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.known_values import contents
 from trueloop.doctor.model.things import Model, Tensor
 from trueloop.doctor.model.vocabulary import tests_mode
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
@@ -19,6 +20,7 @@ from trueloop.doctor.static.interpreter.values import (
     NONE,
     Constant,
     DictValue,
+    Parameters,
     Sequence,
     Value,
     constant,
@@ -39,6 +41,22 @@ def _parameter(call: LibraryCall) -> Value:
     if isinstance(data, Tensor):
         made.shape, made.dtype, made.values = data.shape, data.dtype, data.values
     return made
+
+
+@calls("torch.nn.ParameterList", "torch.nn.ParameterDict")
+def _list_of_parameters(call: LibraryCall) -> Value:
+    """A container that registers what it is given: other modules' parameters as well."""
+    model = Model(kind=call.name, made=call.place, known=True)
+    given = call.arg(0, "", NONE)
+    parts = contents(given) if isinstance(given, (Sequence, DictValue)) else [given]
+    layers = [
+        each for part in parts if isinstance(part, (Parameters, Tensor)) for each in part.models
+    ]
+    own = all(part is NONE or isinstance(part, (Parameters, Tensor)) for part in parts)
+    whole = own and not getattr(given, "open", False)
+    model.parameters_of = layers if whole else None
+    call.emit(Made, thing=model)
+    return model
 
 
 @calls("torch.nn.Embedding.from_pretrained", "torch.nn.EmbeddingBag.from_pretrained")

@@ -460,3 +460,13 @@ def _passed(call: LibraryCall) -> Value:
         if isinstance(first, Tensor):
             first.volatile = True
     return first if first is not None else call.unknown()
+
+
+@calls("torch.nn.utils.rnn.pack_padded_sequence", "torch.nn.utils.rnn.pack_sequence")
+def _packed(call: LibraryCall) -> Value:
+    """Its `data` are the values, with their graph, and no detached tensor."""
+    given = tensors_in(call.machine, call.arg(0, "input"), call.node)
+    found = derive(call.machine, call.node, *given) if given else call.unknown(*call.args)
+    if isinstance(found, Tensor):
+        found.attributes["data"] = derive(call.machine, call.node, found)
+    return found

@@ -1,0 +1,23 @@
+"""The packed steps are detached before the second net reads them."""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.nn.utils.rnn import pack_padded_sequence
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+
+data = TensorDataset(torch.randn(32, 5, 3), torch.randint(1, 6, (32,)), torch.randn(32, 5, 1))
+first, second = nn.GRU(3, 4, batch_first=True), nn.Linear(4, 1)
+first_optimizer = torch.optim.Adam(first.parameters())
+second_optimizer = torch.optim.Adam(second.parameters())
+for x, lengths, y in DataLoader(data, batch_size=8, shuffle=True):
+    first_optimizer.zero_grad()
+    second_optimizer.zero_grad()
+    h, _ = first(x)
+    h = pack_padded_sequence(h, lengths, batch_first=True, enforce_sorted=False).data.detach()
+    y = pack_padded_sequence(y, lengths, batch_first=True, enforce_sorted=False).data
+    F.mse_loss(second(h), y).backward()
+    first_optimizer.step()  # <- TL108
+    second_optimizer.step()
