@@ -178,6 +178,17 @@ def test_a_package_beside_the_folder_of_scripts_is_followed(folder: str, tmp_pat
     assert str(package / "net.py") in {str(Path(each).resolve()) for each in report.followed}
 
 
+def test_a_folder_of_modules_beside_the_scripts_is_followed(tmp_path: Path) -> None:
+    """It has no `__init__.py`, nor has the folder above it, where the program that runs is."""
+    (tmp_path / "main.py").write_text("from scripts import train\n", encoding="utf-8")
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "net.py").write_text(BUILD, encoding="utf-8")
+    (tmp_path / "scripts").mkdir()
+    report = check_text(SCRIPT, str(tmp_path / "scripts" / "train.py"), strict=True)
+    followed = {str(Path(each).resolve()) for each, digest in report.followed.items() if digest}
+    assert followed == {str(tmp_path / "package" / "net.py")}
+
+
 def test_a_package_further_up_is_not(tmp_path: Path) -> None:
     package = tmp_path / "package"
     package.mkdir()

@@ -141,7 +141,7 @@ def _of_object(m: Interpreter, value: Instance | Thing, name: str, node: ast.AST
         if found is not None:
             if isinstance(value, Scheduler) and name == "get_lr" and value not in m.receivers:
                 value.read_by_hand = True
-            return _member(m, value, found, name, node)
+            return _bound(m, value, found, node)
         if name == "__class__":
             return value.cls
     if isinstance(value, Thing):
@@ -187,22 +187,18 @@ def _is_called(node: ast.AST, m: Interpreter, name: str) -> bool:
     return name in uses and "()" in uses[name]
 
 
-def _member(m: Interpreter, owner: Any, found: Value, name: str, node: ast.AST) -> Value:
-    """A member of an object's class; a thing that a property does not have yet is set elsewhere."""
-    value = _bound(m, owner, found, node)
-    if value is not found and isinstance(value, Constant) and value.value is None:
-        guessed = guess(m, name, Unknown(f"{m.key(owner)}.{name}"), m.modules[-1])
-        if isinstance(guessed, Thing):
-            value = owner.attributes[name] = guessed
-    return value
-
-
 def _bound(m: Interpreter, owner: Any, found: Value, node: ast.AST) -> Value:
     """A member of the class, as its object sees it."""
     if not isinstance(found, Function):
         return found
     if has_decorator(found, "property", "cached_property"):
-        return enter(m, found, [owner], {}, node)
+        value = enter(m, found, [owner], {}, node)
+        if isinstance(value, Constant) and value.value is None:
+            name = found.name.rpartition(".")[2]  # a thing that it does not have yet is set later
+            guessed = guess(m, name, Unknown(f"{m.key(owner)}.{name}"), m.modules[-1])
+            if isinstance(guessed, Thing):
+                value = owner.attributes[name] = guessed
+        return value
     if has_decorator(found, "staticmethod"):
         return found
     if has_decorator(found, "classmethod"):

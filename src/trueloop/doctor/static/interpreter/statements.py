@@ -330,10 +330,7 @@ def _function(
 
 def _sets_a_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """`@name.setter`: the name stays that of the getter."""
-    return any(
-        isinstance(each, ast.Attribute) and each.attr in ("setter", "deleter")
-        for each in node.decorator_list
-    )
+    return any(getattr(each, "attr", "") in ("setter", "deleter") for each in node.decorator_list)
 
 
 def _class(m: Interpreter, node: ast.ClassDef, scope: Scope) -> ControlFlow | None:
