@@ -183,8 +183,7 @@ def _mode_of(m: Interpreter, model: Model) -> Value:
 
 
 def _is_called(node: ast.AST, m: Interpreter, name: str) -> bool:
-    uses = m.modules[-1].survey.uses
-    return name in uses and "()" in uses[name]
+    return "()" in m.modules[-1].survey.uses.get(name, ())
 
 
 def _bound(m: Interpreter, owner: Any, found: Value, node: ast.AST) -> Value:

@@ -79,8 +79,8 @@ def _is_size(m: Interpreter, value: Unknown | Constant, loader: Loader) -> bool:
 
 
 def _adds_lengths(m: Interpreter, value: Value, loader: Loader, depth: int = _DEPTH) -> bool:
-    """The lengths of a loader's batches, added up: `count += len(targets)`. One alone is the
-    number of samples in a batch."""
+    """The lengths of a loader's batches, added up: `count += len(targets)`. A single one is
+    the number of samples in a batch."""
     if isinstance(value, Constant):
         return bool(value.value == 0)
     if not isinstance(value, Unknown) or not depth:
