@@ -19,9 +19,9 @@ TABLE = "train table --data t.csv --target b"
 OPTIONS = {
     SPIRAL: (
         "epochs batch-size optimizer lr weight-decay schedule warmup clip-norm clip-value "
-        "ema swa layer-decay accumulate precision nonfinite monitor patience min-delta resume seed "
-        "workers device threads max-minutes save-every keep-last on-save-error compile "
-        "deterministic doctor quiet config"
+        "ema swa mixup cutmix unfreeze layer-decay accumulate precision nonfinite monitor "
+        "patience min-delta resume seed workers device threads max-minutes save-every keep-last "
+        "on-save-error compile deterministic doctor quiet config"
     ),
     TABLE: (
         "target kind nan val-share test-share log-target quantiles width layers dropout val-data "

@@ -6,6 +6,7 @@ from typing import Any
 
 from trueloop import schedules
 from trueloop.cli._average import check_average
+from trueloop.cli._mixing import check_mixing
 from trueloop.cli._values import (
     above_0,
     above_1,
@@ -71,6 +72,7 @@ def check(recipe: Recipe, run: Any) -> None:
     above_1("--outlier-factor", recipe.outlier_factor)
     _check_fsdp(run)
     check_average(recipe, run.parallel)
+    check_mixing(recipe)
 
 
 def _check_fsdp(run: Any) -> None:

@@ -20,6 +20,7 @@ from trueloop import (
 from trueloop.checkpoint import load_checkpoint, model_state
 from trueloop.cli._average import average
 from trueloop.cli._checked_options import FSDP, make_schedule
+from trueloop.cli._mixing import check_mixes, check_unfreeze, mixed, unfreeze
 from trueloop.cli.options import CHOSEN_THREADS, RANKS, RunOptions, Settings, settings_from
 from trueloop.errors import ConfigError, DeviceError, RunError, UserError, nearest
 from trueloop.evaluation import evaluate, evaluating
@@ -116,8 +117,11 @@ def open_session(settings: Settings, data: tuple[Task, Splits] | None = None) ->
     recipe = settings.recipe
     if recipe.balance and task.kind not in ("multiclass", "binary"):
         raise ConfigError(f"--balance is for classes, and this task is a {task.kind}: leave it out")
-    train = make_feed(settings, device, splits.train, transform=splits.augment, train=True)
+    check_unfreeze(recipe, task)
+    transform = mixed(recipe, task, splits.augment)
+    train = make_feed(settings, device, splits.train, transform=transform, train=True)
     _check_batch_size(recipe.batch_size, train)
+    check_mixes(recipe, train)
     if train.has_length:
         _check_accumulate(recipe.accumulate, len(train))
     if device.type == "cpu":
@@ -171,6 +175,7 @@ def _make_step(
         compile=True if run.compile == "model" else run.compile or None,
         recompute=run.recompute,
         average=average(recipe),
+        unfreeze=unfreeze(recipe),
         parallel=_sharing(run) if parallel == "fsdp" else parallel,
     )
 

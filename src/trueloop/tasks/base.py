@@ -95,6 +95,9 @@ class Task:
     """CPU threads to compute on; None takes as many as the work of an update calls for."""
     smaller: str = "--batch-size"
     """The options that make a training take less memory, in words."""
+    random_weights: bool = False
+    """Whether `model` starts from random weights only, of which a part cannot stay frozen at first
+    (--unfreeze)."""
     classes: list[str] | None = None
     """Names of the classes in the order of the model's outputs; None for regression."""
 

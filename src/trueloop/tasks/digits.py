@@ -20,6 +20,7 @@ INK = 16.0
 class Digits(Task):
     """scikit-learn's 1,797 handwritten digits (8×8 pixels) and a small convolutional network."""
 
+    random_weights = True
     recipe = Recipe(epochs=20, batch_size=64, lr=3e-3, weight_decay=0.01, schedule="cosine")
     classes = [str(k) for k in range(10)]  # noqa: RUF012 - read only
 

@@ -75,6 +75,15 @@ class Recipe:
     swa: str | None = option(None, unset="none")
     """Start of stochastic weight averaging: "75%" of the run, "20 epochs" or "300 updates". The
     mean of the weights at the ends of epochs is scored, saved and used."""
+    mixup: float | None = option(None, unset="none")
+    """Mix each training sample with the one before it in the batch, and their classes: the alpha of
+    the Beta distribution of the shares, such as 0.2."""
+    cutmix: float | None = option(None, unset="none")
+    """Put a box of the image before it in the batch into each training image: the alpha, such as
+    1.0. With --mixup, each batch has one of the two."""
+    unfreeze: list[str] | None = option(None, unset="nothing is frozen")
+    """Freeze parts of a pretrained model at first: NAME=LENGTH of each, such as "backbone=2 epochs"
+    or "backbone=10%"."""
     monitor: str = option("val_loss", usual=True, group="best weights and early stopping")
     """Score of the best weights. plateau and early stopping use it too."""
     patience: int | None = option(None, usual=True, unset="never")

@@ -37,6 +37,7 @@ FRAME = 480
 class Spiral(Task):
     """Three interleaved spiral arms in the plane, made from the seed: 2,000 points to train on."""
 
+    random_weights = True
     recipe = Recipe(
         epochs=100,
         batch_size=64,

@@ -59,6 +59,7 @@ class Images(Task):
         monitor="val_accuracy",
     )
 
+    random_weights = True
     smaller = "--batch-size, --size or --width"
 
     @documented

@@ -39,6 +39,7 @@ class TableBase(Task):
         clip_norm=1.0,
     )
 
+    random_weights = True
     smaller = "--batch-size, --width or --layers, or leave columns out with --drop"
 
     Options = TableOptions  # type: ignore[assignment]  # as other tasks nest theirs

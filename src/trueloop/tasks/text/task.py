@@ -158,6 +158,7 @@ class Text(Task):
         if self.data is None:
             raise ConfigError("the text task needs a text: write --data FILE or --data FOLDER")
         self._origin = self._opened()
+        self.random_weights = self._origin is None
         self.context = self._window()
         found = self._read(self.data)
         self.tokenizer = found.tokenizer
