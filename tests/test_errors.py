@@ -37,6 +37,7 @@ def test_what_is_not_text_is_kept() -> None:
         ("learning_rate", ["a", "b"], "known: 'a', 'b'"),
         ("Num Workers", ["workers", "width"], "did you mean 'workers'?"),
         ("bs", ["batch-size", "lr"], "did you mean 'batch-size'?"),
+        ("nobody", ["tensorboard", "csv"], "known: 'csv', 'tensorboard'"),
         ("x", [], ""),
         ("zzz", [str(k) for k in range(13)], "known: '0', '1', '10', '11', '12', '2', '3', '4', "
          "'5', '6', '7', '8', …"),

@@ -231,7 +231,7 @@ def nearest(name: str, candidates: Iterable[str]) -> str:
     close = [candidate for candidate in known if candidate.replace("-", "_") in meant]
     if not close:
         lowered = {candidate.lower(): candidate for candidate in known}
-        alike = difflib.get_close_matches(name[:100].lower(), lowered, n=3, cutoff=0.5)
+        alike = difflib.get_close_matches(name[:100].lower(), lowered, n=3, cutoff=0.6)
         close = [lowered[match] for match in alike]
     if close:
         return "did you mean " + " or ".join(repr(candidate) for candidate in close) + "?"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
+import socket
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -94,6 +97,7 @@ def test_a_run_is_followed_to_its_end(
 ) -> None:
     """While the log grows; only what was added is read, and results of a part before are none."""
     path = shutil.copytree(spiral_run, tmp_path / "run")
+    (path / ".lock").write_text(f"pid {os.getpid()} on {socket.gethostname()}\n")
     log = (path / "metrics.jsonl").read_bytes().splitlines(keepends=True)
     (path / "metrics.jsonl").write_bytes(b"".join(log[:10]))
     read: list[int] = []
@@ -137,6 +141,30 @@ def test_the_time_left_is_that_of_the_recent_pace(tmp_path: Path) -> None:
         text = " ".join(line.plain for line in view.summary())
         assert left in text
         assert ("left" in text) is bool(left)
+
+
+def test_a_killed_run_is_not_shown_as_running(
+    command: Command, spiral_run: Path, tmp_path: Path
+) -> None:
+    """By its lock: which process had it, and on which host."""
+    path = shutil.copytree(spiral_run, tmp_path / "killed")
+    (path / "results.json").unlink()
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    here = socket.gethostname()
+    for owner, state in (
+        (f"pid {gone.pid} on {here}\n", "ended without finishing; resume with: trueloop resume"),
+        (f"pid {gone.pid} on far-away\n", "running"),
+        (f"pid {os.getpid()} on {here}\n", "running"),
+        ("", "running"),  # it is being locked, or cannot be
+    ):
+        (path / ".lock").write_text(owner)
+        assert state in " ".join(command("follow", path, "--once").out.split()), owner
+    (path / ".lock").unlink()
+    shutil.rmtree(path / "checkpoints")
+    done = command("follow", path)
+    assert done.status == 0
+    assert "has ended without finishing; it has no checkpoint: start it again" in done.out
 
 
 def test_mistakes(command: Command, spiral_run: Path, tmp_path: Path) -> None:

@@ -65,6 +65,7 @@ def test_nothing_is_overwritten_unless_forced(command: Command, line_run: Path, 
         ("--data ten.txt", "write --out FILE.csv"),
         ("--out out.csv", "write --data PATH"),
         ("--data ten.txt --out folder.csv", "is a directory"),
+        ("--data ten.txt --out new/out.csv", "/new: create it"),
         ("--dta ten.txt --out out.csv", "did you mean '--data'?"),
     ],
 )

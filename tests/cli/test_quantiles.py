@@ -15,9 +15,12 @@ import torch
 
 from trueloop.cli import main
 from trueloop.cli._session import load_trained, read_data
+from trueloop.cli._training import last_words
 from trueloop.evaluation import predict
 from trueloop.feed import Feed
-from trueloop.run import Run
+from trueloop.formatting import percent
+from trueloop.run import Run, write_report
+from trueloop.run.interval_page import intervals
 from trueloop.tasks.standalone.table_rows import TablePredictor
 from trueloop.tasks.table import Table, network
 from trueloop.tasks.table.intervals import ScaledQuantileLoss, column_names
@@ -63,6 +66,35 @@ def test_scores_are_those_of_the_validation_rows(folder: Path) -> None:
         assert found["mae"] == pytest.approx(np.abs(outputs[:, 1] - targets).mean(), rel=1e-5)
     shown = run.results["residuals"]["prediction"]
     assert len(shown) == len(splits.val[1])
+
+
+def test_intervals_are_in_the_last_words_and_the_report(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Run(folder / "run")
+    found, scores = run.results["intervals"], run.results["scores"]
+    trained = load_trained(run, "cpu", quiet=True)
+    _, splits = read_data(trained.settings)
+    inputs, targets = splits.val
+    outputs = predict(trained.model.eval(), Feed(inputs, 64)).double().numpy()
+    order = np.argsort(outputs[:, 1], kind="stable")
+    assert found["share"] == pytest.approx(0.9)
+    assert found["samples"] == len(targets)
+    for name, column in zip(("low", "prediction", "high"), outputs[order].T, strict=True):
+        assert found[name] == pytest.approx(column.tolist())
+    assert found["target"] == targets.double().numpy()[order].tolist()
+    lines = last_words(run, run.results, run.path / "report.html", trained.settings)
+    val, test = scores["val_coverage"], run.results["test_scores"]["coverage"]
+    assert (
+        f"the 90% interval has {percent(val)} of the validation targets, {percent(test)} of the"
+        " test targets" in lines
+    )
+    page = write_report(run).read_text()
+    assert "Prediction intervals" in page
+    figure = intervals(run.results).charts[0].figure["data"]
+    inside, outside = (len(part["y"]) for part in figure[1:])
+    assert (inside, inside + outside) == (round(val * len(targets)), len(targets))
+    assert not intervals({}).charts
 
 
 def test_predictions_have_a_column_for_each_quantile(

@@ -24,6 +24,10 @@ def test_several_are_compared(command: Command, spiral_run: Path, line_run: Path
     assert done.status == 0
     assert done.out == "compare.html\n"
     assert "spiral" in Path("compare.html").read_text()
+    said = command("report", spiral_run, line_run, "--out", "pages/two.html")
+    assert (said.status, Path("pages").exists()) == (2, False)
+    assert "/pages: create it, or choose a different --out" in said.complaint
+    Path("pages").mkdir()
     assert command("report", spiral_run, line_run, "--out", "pages/two.html").status == 0
     assert Path("pages/two.html").is_file()
 

@@ -377,6 +377,17 @@ def test_balance_draws_each_class_equally_often(command: Command, line: str) -> 
     assert "--balance is for classes" in command("train", line, "--balance").complaint
 
 
+def test_the_test_scores_of_a_finished_run_are_tracked(command: Command, line: str) -> None:
+    words = ("train", line, "--schedule", "none", "--quiet", "--track", "jsonl", "--run", "tracked")
+    assert command(*words, "--epochs", "1").status == 0
+    assert command("resume", "tracked", "--epochs", "3", "--quiet").status == 0
+    rows = Path("tracked/trackers/jsonl/evaluations.jsonl").read_text().splitlines()
+    found = [row for row in map(json.loads, rows) if "test_mae" in row]
+    assert [(row["update"], row["epoch"]) for row in found] == [(4, 1), (12, 3)]
+    for name, value in Run("tracked").results["test_scores"].items():
+        assert found[-1][f"test_{name}"] == value
+
+
 def test_an_average_of_the_weights_is_scored_saved_and_used(command: Command) -> None:
     options = ("--epochs", "2", "--ema", "0.9", "--ema-warmup", "--run", "averaged")
     assert command("train", "spiral", *options).status == 0

@@ -529,7 +529,9 @@ def test_only_a_loader_of_batches_needs_no_batch_size() -> None:
     assert (len(feed), feed.samples, feed.batch_size) == (5, None, None)
     assert not Feed(Batches()).has_length
     assert len(list(feed.epoch(0))) == 5
-    with pytest.raises(trueloop.errors.ConfigError, match="SizedBatches is taken as it is"):
+    with pytest.raises(
+        trueloop.errors.ConfigError, match="SizedBatches makes its own batches, so Feed takes no"
+    ):
         Feed(SizedBatches(), shuffle=True)
     with pytest.raises(trueloop.errors.ConfigError, match="batch_size=None"):
         Feed(Buffered())

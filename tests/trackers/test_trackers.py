@@ -104,7 +104,9 @@ def test_a_resumed_run_goes_on_with_its_curves(tracked: Any, tmp_path: Path) -> 
     with kind(folder) as second:
         second.begin(updates=6, samples=60, tokens=180, seconds=3.0)
         send(second, 7, 12)
+        second.add_scores({"test_loss": 0.25}, epoch=2, update=12)
     found = read(folder)
+    assert found["evaluations/test_loss", 12] == [0.25]
     for key, value in expected().items():
         assert found[key] == [pytest.approx(value, rel=1e-6)], key
     series = {name for name, _ in expected()}

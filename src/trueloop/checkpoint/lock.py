@@ -62,6 +62,35 @@ def claimed(folder: Path) -> Iterator[None]:
             hold.release()
 
 
+def is_abandoned(folder: Path) -> bool:
+    """Whether the process of this host that held a folder has ended without releasing it, or nobody
+    holds it.
+
+    Args:
+        folder: one that `claimed` locks as long as it is in use.
+
+    Returns:
+        False also where that cannot be known: on a different host, or without file locks.
+    """
+    if os.name == "nt":
+        return False
+    try:
+        owner = (folder / LOCK).read_text(errors="replace").split()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    if len(owner) != 4 or owner[3] != socket.gethostname() or not owner[1].isdecimal():
+        return False  # it is just being locked, or there are no locks here
+    try:
+        os.kill(int(owner[1]), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return False
+
+
 def _acquire(file: Path) -> int | None:
     """The lock file, open and locked; None on a system without file locks."""
     try:

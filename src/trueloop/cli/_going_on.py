@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from trueloop import ranks
 from trueloop.checkpoint import LOCK
+from trueloop.cli._values import OVER
 from trueloop.errors import RunError, ScheduleError
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from trueloop.run import Run
 
 DATA, ENVIRONMENT, REPORT = "data.json", "environment.json", "report.html"
-OVER = ("finished", "stopped early")
-"""The status of a run that has nothing left to do."""
 
 
 def go_on(run: Run, settings: Settings, *, prolong: str | None = None) -> int:

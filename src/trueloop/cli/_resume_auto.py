@@ -11,9 +11,10 @@ from trueloop import ranks
 from trueloop.checkpoint import has_checkpoint
 from trueloop.cli import OK
 from trueloop.cli._doctor import keep_findings, watched_session
-from trueloop.cli._going_on import OVER, finish_up, go_on, is_complete
+from trueloop.cli._going_on import finish_up, go_on, is_complete
 from trueloop.cli._session import settings_of
 from trueloop.cli._training import shown, train_run
+from trueloop.cli._values import OVER
 from trueloop.cli.options import Settings
 from trueloop.errors import ConfigError
 from trueloop.run import Run

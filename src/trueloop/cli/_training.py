@@ -26,9 +26,11 @@ from trueloop.checkpoint import (
     place_of,
 )
 from trueloop.cli import OK, collect_as_usual
+from trueloop.cli._intervals import coverage_line, intervals_of
 from trueloop.cli._live_report import LiveReport
 from trueloop.cli._session import TrainingSession, load_weights, returned
 from trueloop.cli._signals import interrupted_by
+from trueloop.cli._values import OVER
 from trueloop.cli.options import Settings
 from trueloop.device import matmul_in
 from trueloop.display import ProgressDisplay
@@ -73,12 +75,25 @@ def train_run(session: TrainingSession, run: Run, resume_from: dict[str, Any] | 
 
 
 def _train_run(session: TrainingSession, run: Run, resume_from: dict[str, Any] | None) -> int:
+    with ExitStack() as stack:
+        tracked = [stack.enter_context(each) for each in _trackers(session, run)]
+        return _train_tracked(session, run, resume_from, tracked)
+
+
+def _train_tracked(
+    session: TrainingSession,
+    run: Run,
+    resume_from: dict[str, Any] | None,
+    tracked: Sequence[Tracker],
+) -> int:
     album = Figures(run.path)
     failure: TrueloopError | None = None
     interruption: int | None = None
     saved = checkpoints_of(session, run)
     try:
-        history = train(session, run, album, checkpoints=saved, resume_from=resume_from)
+        history = train(
+            session, run, album, checkpoints=saved, others=tracked, resume_from=resume_from
+        )
         status, interruption = history.status, history.signal
         session.tokens = history.tokens
         if session.doctor is not None:
@@ -98,13 +113,29 @@ def _train_run(session: TrainingSession, run: Run, resume_from: dict[str, Any] |
             raise
     ranks.here.move("ending")
     try:
-        conclude(session, run, album, status, failure)
+        found = conclude(session, run, album, status, failure)
     except UserError as error:
         # What ended the run comes before what then could not be said of it.
         raise _with_remedy(failure or error, run) from None
     if failure is not None:
         raise _with_remedy(failure, run)
+    _end_tracking(session, tracked, status, found.get("test_scores"))
     return OK if interruption is None else interrupted_by(interruption)
+
+
+def _end_tracking(
+    session: TrainingSession,
+    tracked: Sequence[Tracker],
+    status: str,
+    scores: Mapping[str, float] | None,
+) -> None:
+    """Close the trackers; of a run that is over, they get the scores of its test data too."""
+    for tracker in tracked:
+        if scores and status in OVER:
+            named = {f"test_{name.removeprefix('test_')}": value for name, value in scores.items()}
+            epoch, batch, update = place_of(session.step)
+            tracker.add_scores(named, epoch=epoch if batch else max(0, epoch - 1), update=update)
+        tracker.close(status)
 
 
 def _has_moved(session: TrainingSession, run: Run, resume_from: dict[str, Any] | None) -> bool:
@@ -124,8 +155,9 @@ def _with_remedy(failure: TrueloopError, run: Run) -> TrueloopError:
 
 def conclude(
     session: TrainingSession, run: Run, album: Figures, status: str, failure: TrueloopError | None
-) -> None:
-    """Leave results and report, and the last words on the terminal.
+) -> dict[str, Any]:
+    """Leave results and report, and the last words on the terminal; what was found of the best
+    weights.
 
     All ranks score the best weights together, and rank 0 writes. After a failure no other rank
     takes part.
@@ -134,7 +166,7 @@ def conclude(
     if failure is not None and ranks.is_distributed():
         if ranks.is_main():
             _write(session, run, status, failure, _marked_best(run))
-        return
+        return found
     # There are none before the first evaluation, nor when each of them gave a NaN.
     if ranks.on_main(lambda: has_checkpoint(run.checkpoints, "best"), "the best checkpoint"):
         best = load_checkpoint(run.checkpoints, which="best")
@@ -144,6 +176,7 @@ def conclude(
         if not isinstance(failure, UserError):
             found |= _of_best_weights(session, album)
     ranks.on_main(lambda: _write(session, run, status, failure, found), "the report")
+    return found
 
 
 def _marked_best(run: Run) -> dict[str, Any]:
@@ -206,11 +239,10 @@ def train(
     recipe, options = session.settings.recipe, session.settings.run
     patience = recipe.patience
     with ExitStack() as stack, matmul_in(options.matmul, session.device):
-        tracked = [stack.enter_context(each) for each in _trackers(session, run)]
         sinks = _sinks(session, run, album, stack)
         if (every := parse_interval("--report-every", options.report_every)) is not None:
             sinks.append(LiveReport(run, every))
-        sinks += [*tracked, *others]
+        sinks += others
         if options.profile is not None and ranks.is_main():
             sinks.append(stack.enter_context(_profile(session, run, options.profile, resume_from)))
         train_it = partial(
@@ -239,8 +271,6 @@ def train(
         )
         collect_as_usual()
         history: History = on_stage(train_it)
-        for tracker in tracked:
-            tracker.close(history.status)
         return history
 
 
@@ -340,6 +370,7 @@ def _totals(session: TrainingSession, run: Run, status: str) -> dict[str, Any]:
         "confusion": None,
         "per_class": None,
         "residuals": None,
+        "intervals": None,
         "parameters": sum(p.numel() for p in session.model.parameters()),
         "pictures": [],
     }
@@ -355,6 +386,7 @@ def _of_best_weights(session: TrainingSession, album: Figures) -> dict[str, Any]
     }
     if session.task.kind == "regression":
         results["residuals"] = residuals(session.task.point_outputs(outputs), targets)
+        results["intervals"] = intervals_of(session.task, outputs, targets)
     elif session.task.classes and session.task.kind in ("multiclass", "binary"):
         results["calibration"] = calibration_of(outputs, targets)
     if session.test is not None:
@@ -390,6 +422,8 @@ def last_words(run: Run, results: dict[str, Any], report: Path, settings: Settin
     if results["test_scores"]:
         name = headline(results["test_scores"], "test_loss")
         lines.append(f"{score_name(f'test_{name}')} {number(results['test_scores'][name])}")
+    if (coverage := coverage_line(results)) is not None:
+        lines.append(coverage)
     how = "" if results["status"] == "finished" else f", {results['status']}"
     lines.append(f"{duration(results['seconds'])}, {_done(results, settings)}{how}")
     place = shown(run.path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, NoReturn
 
 from trueloop import schedules
@@ -13,8 +14,17 @@ from trueloop.option import facts_of
 from trueloop.tasks import limits
 from trueloop.tasks.limits import check_range
 
+OVER = ("finished", "stopped early")
+"""The status of a run that has nothing left to do."""
 MOST_TRAININGS = 1000
 """Folds or repeats; more are a slip of the finger."""
+
+
+def check_out_folder(out: Path) -> None:
+    """Refuse a place for a file or folder whose own folder is not there: a slip, more often than
+    not."""
+    if not out.parent.is_dir():
+        raise ConfigError(f"no folder {out.parent}: create it, or choose a different --out")
 
 
 def check_every(option: str, every: str | None) -> None:

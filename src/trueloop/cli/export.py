@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueloop.cli import OK
+from trueloop.cli._values import check_out_folder
 from trueloop.errors import ConfigError, RunError, nearest
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ def main(argv: Sequence[str]) -> int:
     forms = None if given.format is None else _forms(given.format)
     if given.out.exists() or given.out.is_symlink():
         raise RunError(f"{given.out} exists: name a folder that is not there yet")
+
+    check_out_folder(given.out)
 
     from trueloop.cli._session import load_trained
     from trueloop.run import Run

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueloop.cli import OK
+from trueloop.cli._values import check_out_folder
 from trueloop.errors import ConfigError, DataError, RunError
 from trueloop.names import printable, printable_text
 
@@ -44,6 +45,8 @@ def main(argv: Sequence[str]) -> int:
         raise ConfigError(
             f"{given.out} exists: choose a different --out, or replace it with --force"
         )
+    if given.out is not None:
+        check_out_folder(given.out)
     options = _options_of(given)
     writer = open_writer(given.run, given.device)
     if given.preset == CHAT:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trueloop.cli import FAILED, OK
+from trueloop.cli._values import check_out_folder
 
 if TYPE_CHECKING:
     from trueloop.doctor.lab.verdicts import MeasuredClaim
@@ -46,6 +47,7 @@ def main(argv: Sequence[str]) -> int:
         help="only these claims: names or numbers",
     )
     given = parser.parse(argv)
+    check_out_folder(given.out)
 
     from trueloop.doctor.lab import claim_pages, running
     from trueloop.doctor.lab.claims import claims_named

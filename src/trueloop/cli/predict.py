@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueloop.cli import FAILED, OK
+from trueloop.cli._values import check_out_folder
 from trueloop.errors import ConfigError, nearest
 from trueloop.names import printable_line
 
@@ -118,6 +119,7 @@ def check_out(out: Path | None, *, force: bool) -> None:
         raise ConfigError(f"--out {out.name} has no ending that can be written: {hint}")
     if out.is_dir():
         raise ConfigError(f"--out {out} is a directory: write the name of a file")
+    check_out_folder(out)
     if out.exists() and not force:
         raise ConfigError(f"{out} exists: choose a different --out, or replace it with --force")
 

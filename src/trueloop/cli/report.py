@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trueloop.cli import OK
+from trueloop.cli._values import check_out_folder
 from trueloop.errors import ConfigError
 
 
@@ -36,6 +37,8 @@ def main(argv: Sequence[str]) -> int:
 
     from trueloop.run import Run, compare, write_report
 
+    if given.out is not None:
+        check_out_folder(given.out)
     if len(given.runs) == 1 and (Path(given.runs[0]) / "folds.json").is_file():
         from trueloop.cli._folds import report_all
 

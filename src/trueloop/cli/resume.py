@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from trueloop import ranks
 from trueloop.checkpoint import has_checkpoint
 from trueloop.cli import OK
-from trueloop.cli._going_on import OVER, finish_up, go_on, is_complete
+from trueloop.cli._going_on import finish_up, go_on, is_complete
+from trueloop.cli._values import OVER
 from trueloop.errors import ConfigError, RunError
 from trueloop.lengths import LENGTHS
 

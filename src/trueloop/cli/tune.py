@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueloop.cli import OK
+from trueloop.cli._values import check_out_folder
 from trueloop.errors import ConfigError, Interrupted, RunError
 
 if TYPE_CHECKING:
@@ -156,10 +157,7 @@ class _Files:
             raise ConfigError(
                 f"{taken[0]} exists: choose a different --out, or replace it with --force"
             )
-        if not self.out.parent.is_dir():
-            raise ConfigError(
-                f"no folder {self.out.parent}: create it, or choose a different --out"
-            )
+        check_out_folder(self.out)
 
     def _beside(self, name: str) -> Path:
         return self.out.with_name(f"{self.out.stem}-{name}.png")

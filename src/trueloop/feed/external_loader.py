@@ -1,4 +1,4 @@
-"""A loader of the user's own, taken as it is."""
+"""A loader of the user's own, which batches by itself."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ _GENERATORS = ListOf(seeds.CPU_STATE["torch"])
 
 
 def check_options(loader: Any, fetching: LoaderOptions, **given: bool) -> None:
-    """Raise `ConfigError` for options of `Feed` beside a loader, which is taken as it is."""
+    """Raise `ConfigError` for options of `Feed` beside a loader, which has its own."""
     default = LoaderOptions(pin_memory=fetching.pin_memory)
     for name in ("workers", "collate_fn", "prefetch_factor", "persistent_workers"):
         given[name] = getattr(fetching, name) != getattr(default, name)
     if wrong := [name for name, is_given in given.items() if is_given]:
         raise ConfigError(
-            f"a {type(loader).__name__} is taken as it is, without {', '.join(wrong)}: set it "
-            "in the loader, or give Feed the data set instead, Feed(loader.dataset, ...)"
+            f"a {type(loader).__name__} makes its own batches, so Feed takes no {', '.join(wrong)} "
+            "with it: set it in the loader, or give Feed the data set instead, "
+            "Feed(loader.dataset, ...)"
         )
 
 

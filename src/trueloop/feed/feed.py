@@ -54,8 +54,8 @@ class Feed:
     - an iterable data set with `iter_range(start, stop)`, which yields the samples at these
       positions of the epoch of `set_epoch`, and `__len__` (samples per epoch). It is called once
       for each batch, by any number of workers, so that any position is reached at once.
-    - a torch `DataLoader`, taken as it is: only `device` may be given beside it. So is any other
-      iterable of whole batches that has `state_dict` and `load_state_dict`.
+    - a torch `DataLoader`, which makes its own batches: only `device` may be given beside it. The
+      same holds for any other iterable of whole batches with `state_dict` and `load_state_dict`.
 
     On several ranks `batch_size` counts the samples of all of them together, so that a batch is the
     same set of samples on any number of ranks, and each takes its part: of arrays, map-style data

@@ -233,7 +233,7 @@ class Run:
                 f"{self.path / 'results.json'} is corrupt (a list or a number in the wrong place): "
                 "restore it or train the run again"
             )
-        for name in ("scores", "test_scores", "residuals"):
+        for name in ("scores", "test_scores", "residuals", "intervals"):
             if name in results:
                 results[name] = unspell(results[name])
         for row in results.get("per_class") or []:

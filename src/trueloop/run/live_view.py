@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import shlex
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trueloop.checkpoint import has_checkpoint
+from trueloop.checkpoint.lock import is_abandoned
 from trueloop.formatting import clock, duration, number, score_name
 from trueloop.run.charts import Curves, smooth
 from trueloop.run.directory import Run
@@ -23,6 +26,7 @@ _WIDE = 100
 """Characters from which on two charts are beside each other."""
 _LEAST = 6
 """Lines of a chart, at the least."""
+_KILLED = "the process has ended without finishing"
 _RECENT = 30.0
 """Seconds of the run over which its pace is measured."""
 
@@ -46,6 +50,14 @@ class LiveView:
     @property
     def end(self) -> str | None:
         """How the run ended, as far as its directory shows it; None while it is running."""
+        # The results are looked for again after the lock, which is released after they are written.
+        return self._result() or (self._result() or _KILLED if self._is_left() else None)
+
+    def _is_left(self) -> bool:
+        """Whether nobody trains the run: only `trueloop train` locks its directory."""
+        return isinstance(self.config.get("task"), str) and is_abandoned(self.run.path)
+
+    def _result(self) -> str | None:
         results, log = self.run.path / "results.json", self.log.path
         try:
             # A resumed run still has the results of the part before.
@@ -82,8 +94,11 @@ class LiveView:
 
         curves = curves or curves_of(self.run, self.log, by_updates=True)
         first = Text(self.run.name, style="bold")
-        state = self.end or ("waiting for the first update" if not self.log.seconds else "running")
-        first.append(f"  {state}", style="green" if self.end else "yellow")
+        end = self.end
+        state = end or ("waiting for the first update" if not self.log.seconds else "running")
+        first.append(f"  {state}", style="green" if state == end else "yellow")
+        if end == _KILLED:
+            first.append(f"; {self._remedy()}")
         last = curves.updates.last()
         facts = [self._done(last), *self._values(last), self._speed(curves), self._left(curves)]
         second = "  ".join(fact for fact in facts if fact)
@@ -91,6 +106,12 @@ class LiveView:
         if scores := self._scores(curves):
             lines.append(Text(scores))
         return lines
+
+    def _remedy(self) -> str:
+        path = shlex.quote(str(self.run.path))
+        if has_checkpoint(self.run.checkpoints):
+            return f"resume with: trueloop resume {path}"
+        return "it has no checkpoint: start it again"
 
     def _done(self, last: dict[str, float]) -> str:
         if not last:

@@ -16,6 +16,7 @@ from trueloop.run.charts import Curves
 from trueloop.run.class_tables import confusion_of, per_class
 from trueloop.run.directory import UNFINISHED, Run
 from trueloop.run.html_page import Chart, Rewritten, Section, flatten, publish, publish_packed, when
+from trueloop.run.interval_page import intervals
 from trueloop.run.lineage import code_history, evaluations_of, parts_of
 from trueloop.run.log import LOG, best_eval
 from trueloop.run.log_reader import LogReader, read_log
@@ -337,7 +338,7 @@ def _sections(run: Run, results: Mapping[str, Any], curves: Curves) -> list[Sect
             charts.mark(chart.figure, best, "best", top=chart.name not in rising)
     optimization = Section("Optimization", _optimization(run, curves))
     residuals = Section("Residuals", *_residuals(results))
-    for section in (learning, optimization, residuals, calibration(results)):
+    for section in (learning, optimization, residuals, intervals(results), calibration(results)):
         if section.charts:
             sections.append(section)
             section.charts[-1].wide = len(section.charts) % 2 == 1

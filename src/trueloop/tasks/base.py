@@ -368,6 +368,18 @@ class Task:
         """
         return outputs
 
+    def interval(self, outputs: Tensor) -> tuple[Tensor, Tensor, float] | None:
+        """Of a regression that predicts intervals, their ends.
+
+        Args:
+            outputs: the model's, (N, ...).
+
+        Returns:
+            The lower and upper ends, (N,) each, and the share of targets that should be between
+            them; None without intervals.
+        """
+        return None
+
     def predictions(self, outputs: Tensor) -> dict[str, Any]:
         """The columns of the prediction file.
 
@@ -376,7 +388,7 @@ class Task:
 
         Returns:
             For each column a list or array of N values: here `prediction`, with `probability` and
-            `p_CLASS` for classes.
+            `p_CLASS` for classes; of several labels, `prediction` names those above 0.5.
         """
         outputs = outputs.float()
         if self.kind == "multiclass":
@@ -397,6 +409,13 @@ class Task:
                 "prediction": pair[(probability > 0.5).astype(np.int64)],
                 "probability": probability,
             }
+        if self.kind == "multilabel":
+            likely = torch.sigmoid(outputs).numpy(force=True)
+            names = self.classes or [str(k) for k in range(outputs.shape[-1])]
+            found = [
+                ", ".join(n for n, p in zip(names, row, strict=True) if p > 0.5) for row in likely
+            ]
+            return {"prediction": found, **{f"p_{n}": likely[:, k] for k, n in enumerate(names)}}
         return {"prediction": outputs.flatten().numpy(force=True)}
 
     def resume_state(self) -> dict[str, Any]:

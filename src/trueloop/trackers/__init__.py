@@ -9,7 +9,7 @@ from typing import Any
 from trueloop.trackers.mlflow import MLflow
 from trueloop.trackers.tables import CSV, JSONL
 from trueloop.trackers.tensorboard import TensorBoard
-from trueloop.trackers.tracker import Tracker
+from trueloop.trackers.tracker import ServiceTracker, Tracker
 from trueloop.trackers.wandb import WandB
 
 __all__ = ["CSV", "JSONL", "MLflow", "TensorBoard", "WandB"]
@@ -29,6 +29,6 @@ def open_tracker(
 ) -> Tracker:
     """The tracker called `name` (a key of `BY_NAME`) of the run called `run`."""
     kind = BY_NAME[name]
-    if kind is WandB or kind is MLflow:
+    if issubclass(kind, ServiceTracker):
         return kind(folder, name=run, config=config, by_line=by_line)
     return kind(folder, by_line=by_line)

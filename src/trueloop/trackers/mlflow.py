@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from trueloop.trackers.tracker import Point, Tracker
+from trueloop.trackers.tracker import Point, ServiceTracker
 
 _MOST_METRICS = 1000
 """That one call of MLflow's takes."""
@@ -17,7 +17,7 @@ _LONGEST_PARAM = 500
 _STATUS = {"finished": "FINISHED", "stopped early": "FINISHED", "failed": "FAILED"}
 
 
-class MLflow(Tracker):
+class MLflow(ServiceTracker):
     """A run of MLflow; the step of each point is its update.
 
     A resumed run continues the same run of MLflow, whose id is in the folder.
@@ -52,11 +52,11 @@ class MLflow(Tracker):
         every_updates: int = 1,
         by_line: bool = False,
     ) -> None:
-        super().__init__(folder, every_updates=every_updates, by_line=by_line)
+        super().__init__(
+            folder, name=name, config=config, every_updates=every_updates, by_line=by_line
+        )
         self._uri = uri
         self._experiment = experiment
-        self._name = name
-        self._config = dict(config or {})
 
     def _open(self, updates: int) -> None:
         for noisy in ("mlflow", "alembic"):  # how it makes its tables
@@ -77,14 +77,13 @@ class MLflow(Tracker):
         number = (
             self._client.create_experiment(experiment) if known is None else known.experiment_id
         )
-        name = self._name or self.folder.resolve().name
-        self._state["id"] = self._client.create_run(number, run_name=name).info.run_id
+        self._state["id"] = self._client.create_run(number, run_name=self.name).info.run_id
         self._write_params()
 
     def _write_params(self) -> None:
         from mlflow.entities import Param
 
-        params = [Param(name, str(value)[:_LONGEST_PARAM]) for name, value in self._config.items()]
+        params = [Param(name, str(value)[:_LONGEST_PARAM]) for name, value in self.config.items()]
         if params:
             self._client.log_batch(self._state["id"], params=params[:_MOST_PARAMS])
 

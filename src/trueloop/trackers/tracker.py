@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -151,6 +151,19 @@ class Tracker:
         """Store what waits."""
         self._store(self._drain())
 
+    def add_scores(self, scores: Mapping[str, float], *, epoch: int, update: int) -> None:
+        """Store scores of the whole run, such as those of its test data, beside the evaluations.
+
+        Args:
+            scores: by name.
+            epoch: the last one, from 0.
+            update: the last one: the curves end there.
+        """
+        self.flush()
+        record = EvalRecord(dict(scores), 0, epoch, update)
+        if self._is_on and self._has_begun:
+            self._guarded(lambda: self._write([self._evaluation(record)]))
+
     def close(self, status: str = "finished") -> None:
         """Store what waits, and close the store. Closing twice is fine.
 
@@ -274,6 +287,23 @@ class Tracker:
         fresh = path.with_suffix(".tmp")
         fresh.write_text(json.dumps(self._state), encoding="utf-8")
         fresh.replace(path)
+
+
+class ServiceTracker(Tracker):
+    """A tracker with runs of its own, which have a name and show the options beside the curves."""
+
+    def __init__(
+        self,
+        folder: Path | str,
+        *,
+        name: str | None = None,
+        config: Mapping[str, Any] | None = None,
+        every_updates: int = 1,
+        by_line: bool = False,
+    ) -> None:
+        super().__init__(folder, every_updates=every_updates, by_line=by_line)
+        self.name = name or self.folder.resolve().name
+        self.config = dict(config or {})
 
 
 def _read_state(path: Path) -> dict[str, Any]:

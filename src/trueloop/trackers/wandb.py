@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from trueloop.trackers.tracker import Point, Tracker
+from trueloop.trackers.tracker import Point, ServiceTracker
 
 
-class WandB(Tracker):
+class WandB(ServiceTracker):
     """A run of Weights & Biases; its step is the number of updates.
 
     A resumed run continues the same run of W&B, whose id is in the folder. With
@@ -46,10 +46,10 @@ class WandB(Tracker):
         by_line: bool = False,
         **options: Any,
     ) -> None:
-        super().__init__(folder, every_updates=every_updates, by_line=by_line)
+        super().__init__(
+            folder, name=name, config=config, every_updates=every_updates, by_line=by_line
+        )
         self._project = project
-        self._name = name
-        self._config = dict(config or {})
         self._options = options
 
     def _open(self, updates: int) -> None:
@@ -60,8 +60,8 @@ class WandB(Tracker):
         self._run = wandb.init(
             **{
                 "project": self._project or os.environ.get("WANDB_PROJECT", "trueloop"),
-                "name": self._name or self.folder.resolve().name,
-                "config": self._config,
+                "name": self.name,
+                "config": self.config,
                 "dir": str(self.folder),
                 "id": self._state["id"],
                 "resume": "allow" if updates else None,

@@ -241,12 +241,15 @@ def test_memory_of_the_logits_counts() -> None:
     [
         ({"preset": "huge"}, "no preset is called 'huge'"),
         ({"context": 0}, "--context must be 1 to"),
-        ({"heads": 3}, "width=16 cannot be divided by heads=3"),
+        (
+            {"heads": 3},
+            "--width 16 cannot be divided by --heads 3: write e.g. --width 18 or --heads 1",
+        ),
         ({"layers": 100_000}, "--layers must be 1 to"),
         ({"z_loss": -1.0}, "--z-loss must be 0 to 1"),
         ({"sample_prompt": "Ω"}, "--sample-prompt: "),
         ({"sample_prompt": "to be or not to be"}, "--sample-prompt has 18 tokens, and the context"),
-        ({"activation": "silu"}, "activation='silu' is unknown"),
+        ({"activation": "silu"}, "--activation 'silu' is unknown"),
         ({"context": 100_000}, "needs 100,001: write --context"),
     ],
 )

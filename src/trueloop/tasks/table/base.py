@@ -105,6 +105,11 @@ class TableBase(Task):
         quantiles = self.options.quantiles
         return outputs[:, middle(quantiles)] if quantiles else super().point_outputs(outputs)
 
+    def interval(self, outputs: Tensor) -> tuple[Tensor, Tensor, float] | None:
+        if not (quantiles := self.options.quantiles):
+            return None
+        return outputs[:, 0], outputs[:, -1], quantiles[-1] - quantiles[0]
+
     def predictions(self, outputs: Tensor) -> dict[str, Any]:
         """With quantiles, a column of each beside `prediction`, the one nearest to the median."""
         found = super().predictions(self.point_outputs(outputs))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -76,6 +77,14 @@ _MOST_EPOCHS = 12
 _EPOCHS_OF_CHAT = 10
 _EVALUATIONS = 10
 """The default."""
+
+
+def _as_typed(message: str) -> str:
+    """A message about the fields of a `TransformerConfig`, with the options as they are typed."""
+    fields = "|".join(sorted(_SHAPE, key=len, reverse=True))
+    return re.sub(
+        rf"\b({fields})=(?=\S)", lambda found: f"--{found[1].replace('_', '-')} ", message
+    )
 
 
 class Text(Task):
@@ -210,7 +219,10 @@ class Text(Task):
             return self._origin.config
         changes = {name: getattr(self.options, name) for name in _SHAPE}
         stated = {name: value for name, value in changes.items() if value is not None}
-        return preset(self.options.preset, vocab_size, **stated)
+        try:
+            return preset(self.options.preset, vocab_size, **stated)
+        except ConfigError as error:
+            raise ConfigError(_as_typed(str(error))) from None
 
     def _suited(self, tokens: int) -> Recipe:
         """The recipe for so many training tokens: 20 tokens for each weight, but on little text at

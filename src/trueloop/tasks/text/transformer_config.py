@@ -94,9 +94,13 @@ class TransformerConfig:
                 f"kv_heads={math.gcd(self.heads, self.n_kv_heads)}"
             )
         if self.positions == "rotary" and self.features_per_head % 2:
+            even = self.features_per_head + 1
+            remedy = (
+                f"width={even * self.heads}" if self.head_width is None else f"head_width={even}"
+            )
             raise ConfigError(
-                f"rotary positions turn pairs of features, and a head has "
-                f"{self.features_per_head}: write e.g. head_width={self.features_per_head + 1}"
+                "rotary positions turn pairs of features, and a head has "
+                f"{self.features_per_head}: write e.g. {remedy}"
             )
 
     @property
