@@ -13,9 +13,9 @@ from typing import Any
 from trueloop import folds, ranks
 from trueloop.checkpoint import LOCK
 from trueloop.cli import OK
-from trueloop.cli._going_on import OVER
 from trueloop.cli._one_run import check_free, new_path, train_one
 from trueloop.cli._training import headline, shown
+from trueloop.cli._values import OVER
 from trueloop.cli.options import Settings, settings_from
 from trueloop.errors import ConfigError, Interrupted, RunError, UserError
 from trueloop.formatting import capital, score_name
