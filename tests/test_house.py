@@ -322,7 +322,7 @@ PUBLIC = [
     "Checkpoints", "ConfigError", "DDPOptions", "DataError", "Doctor", "EMA",
     "EarlyStopping", "EvalRecord", "FSDPOptions", "Feed", "History", "LossOutput", "NonFiniteError",
     "Outliers", "Run", "SWA", "Shards", "Step", "StepRecord", "Task", "TrueloopError",
-    "UserError", "cross_validate", "errors", "evaluate", "fit", "folds", "generate",
+    "UserError", "batches", "cross_validate", "errors", "evaluate", "fit", "folds", "generate",
     "load_checkpoint", "load_weights",
     "lora", "losses", "metrics", "optimizers", "predict", "process_group", "records",
     "save_weights", "schedules", "seed", "seed_everything", "supervised", "trackers",

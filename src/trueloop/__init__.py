@@ -32,6 +32,7 @@ _HOME = {
     "Task": "trueloop.tasks",
     "TrueloopError": "trueloop.errors",
     "UserError": "trueloop.errors",
+    "batches": "trueloop.loop",
     "cross_validate": "trueloop.folds",
     "evaluate": "trueloop.evaluation",
     "fit": "trueloop.loop",
@@ -114,7 +115,7 @@ if TYPE_CHECKING:
     from trueloop.feed import Feed as Feed, Shards as Shards
     from trueloop.folds import cross_validate as cross_validate
     from trueloop.group import process_group as process_group
-    from trueloop.loop import History as History, fit as fit
+    from trueloop.loop import History as History, batches as batches, fit as fit
     from trueloop.losses import supervised as supervised
     from trueloop.records import (
         EvalRecord as EvalRecord,

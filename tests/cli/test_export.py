@@ -178,3 +178,30 @@ def test_a_model_that_cannot_be_recorded_is_one_line(tmp_path: Path) -> None:
         exported.write_exported(tmp_path / "out", Branches(), torch.ones(2, 2), {}, {}, ["torch"])
     assert "\n" not in str(caught.value)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_language_model_as_a_torch_program_and_an_onnx_graph(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both give the run's own logits, for any number of contexts; a program is refused."""
+    monkeypatch.chdir(tmp_path)
+    draws = np.random.default_rng(0)
+    Path("t.txt").write_text(" ".join(draws.choice(["some", "words", "of", "text"], 2000)))
+    words = "--updates 2 --layers 1 --width 16 --heads 2 --context 32 --batch-size 4 --quiet"
+    given = ["train", "text", "--data", "t.txt", *words.split(), "--no-doctor", "--run", "r"]
+    assert main(given) == 0
+    assert main(["export", "r", "--out", "app", "--format", "torch,onnx"]) == 0
+    assert {path.name for path in Path("app").iterdir()} == {"model.onnx", "model.pt2", "task.json"}
+    model = Run("r").model(device="cpu")
+    session = onnxruntime.InferenceSession("app/model.onnx")
+    program = torch.export.load("app/model.pt2").module()
+    for count in (1, 5):
+        ids = torch.randint(0, 8, (count, 32), generator=torch.Generator().manual_seed(count))
+        logits = model(ids)
+        assert float(logits.std()) > 0.01
+        assert torch.allclose(program(ids), logits, atol=1e-5)
+        (graph,) = session.run(None, {session.get_inputs()[0].name: ids.numpy()})
+        assert np.allclose(graph, logits.numpy(), atol=1e-4)
+    capsys.readouterr()
+    assert main(["export", "r", "--out", "p", "--format", "python"]) == 2
+    assert "a language model is not exported as a program" in capsys.readouterr().err

@@ -28,9 +28,8 @@ def d_loss(discriminator, batch):
 g_step = trueloop.Step(model, g_optimizer, lambda _, fake: fooling_loss(discriminator(fake)))
 d_step = trueloop.Step(discriminator, d_optimizer, d_loss)
 
-for epoch in range(EPOCHS):
-    for real in train.epoch(epoch):
-        fake = model(torch.randn(len(real), LATENT))
-        d_step((real, fake.detach()))
-        g_step(fake)
+for real in trueloop.batches(d_step, train, epochs=EPOCHS):
+    fake = model(torch.randn(len(real), LATENT))
+    d_step((real, fake.detach()))
+    g_step(fake)
 result = {"radius": mean_radius(model)}

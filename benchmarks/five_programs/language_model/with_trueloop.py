@@ -21,13 +21,7 @@ step = trueloop.Step(
     schedule=trueloop.schedules.cosine(),
     clip_norm=1.0,
 )
-step.plan(updates=UPDATES, batches=len(train))
 
-while step.updates < UPDATES:
-    for tokens in train.epoch(step.epoch):
-        step(tokens)
-        if step.updates == UPDATES:
-            break
-    else:
-        step.end_epoch()
+for tokens in trueloop.batches(step, train, updates=UPDATES):
+    step(tokens)
 result = trueloop.evaluate(model, val, loss_fn).scores

@@ -12,7 +12,7 @@ from trueloop.formatting import percent
 from trueloop.tasks import Task
 
 MOST_INTERVALS = 200
-"""In the chart; more are not told apart."""
+"""In the chart; more would be drawn over each other."""
 
 
 def intervals_of(task: Task, outputs: Tensor, targets: Tensor) -> dict[str, Any] | None:

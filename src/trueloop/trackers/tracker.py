@@ -290,7 +290,7 @@ class Tracker:
 
 
 class ServiceTracker(Tracker):
-    """A tracker with runs of its own, which have a name and show the options beside the curves."""
+    """A tracker whose runs have a name and show the options beside the curves."""
 
     def __init__(
         self,
