@@ -67,7 +67,7 @@ def test_a_training_shows_itself() -> None:
     fresh = trueloop.Step(model, optimizers.sgd(model, lr=0.5), loss_fn)
     history = trueloop.fit(fresh, feed, trueloop.Feed(data, 8), epochs=2)
     facts = (
-        f"finished, 6 updates, best val_loss {history.best:.4g} in epoch {history.best_epoch}, "
+        f"finished, 6 updates, best val_loss {history.best:.4g} (best_epoch={history.best_epoch}), "
         f"{history.seconds:,.1f} s"
     )
     assert repr(history) == f"History({facts})"

@@ -84,7 +84,7 @@ class History:
         if self.skipped:
             facts.append(f"{self.skipped:,} skipped")
         if self.best is not None:
-            where = f" in epoch {self.best_epoch}" if self.best_epoch is not None else ""
+            where = f" (best_epoch={self.best_epoch})" if self.best_epoch is not None else ""
             facts.append(f"best {self.monitor} {reprs.short(self.best)}{where}")
         return [*facts, f"{self.seconds:,.1f} s"]
 
