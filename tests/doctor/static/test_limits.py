@@ -195,7 +195,7 @@ def test_a_run_that_is_stopped_is_named_with_its_place() -> None:
     assert found is not None
     assert found.path == "/nowhere/a.py"
     assert re.search(
-        r"a run was stopped after 250,000 steps, in `[gh]` \(line \d+\)$", found.message
+        r"a run was stopped after 500,000 steps, in `[gh]` \(line \d+\)$", found.message
     )
     assert (found.function, found.line > 3) in (("g", True), ("h", True))
 
@@ -205,7 +205,7 @@ def test_functions_that_were_not_begun_are_named() -> None:
     functions = "".join(f"def f{i}(x):\n{body}" for i in range(9))
     report = check_text(HEAD + functions, "/nowhere/a.py", steps=3_000, strict=True)
     assert re.search(
-        r"stopped after the 600,000 steps of a file, .*; `f\d`, `f\d`, `f\d` and \d more were",
+        r"stopped after the 1,000,000 steps of a file, .*; `f\d`, `f\d`, `f\d` and \d more were",
         told(report),
     )
 

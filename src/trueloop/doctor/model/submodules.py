@@ -78,6 +78,10 @@ class Nested:
         """Itself and everything inside it."""
         return self._look_inside().family
 
+    def members(self) -> frozenset[Self]:
+        """The same without their order."""
+        return self._look_inside().members
+
     def covers(self, other: Self) -> bool:
         """`other` is this, or a part of it."""
         return other is self or other in self._look_inside().members

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from trueloop.doctor.model.findings import Location
-from trueloop.doctor.model.known_values import Value
-from trueloop.doctor.model.submodules import Nested
+from trueloop.doctor.model.known_values import Value, births
+from trueloop.doctor.model.submodules import Nested, Submodules
 
 NOWHERE = Location("", 0)
 
@@ -80,6 +80,7 @@ class Model(Nested, Thing):
     copy_of: Model | None = field(default=None, repr=False)
     """The model that it was copied from, weights and all (in source)."""
     eps: PositionalEps | None = None
+    born: int = field(default_factory=births.__next__, repr=False)  # see `births`
 
     @property
     def mode_dependent(self) -> bool | None:
@@ -137,6 +138,14 @@ class Optimizer(Thing):
     """It could be fused and is not; None where not looked at (live)."""
     fused_ratio: float | None = None
     """A fused step's time relative to its own."""
+    _members: tuple[tuple[Any, ...], frozenset[Model]] | None = field(default=None, repr=False)
+
+    def members(self) -> frozenset[Model]:
+        """Its `models` with everything inside them."""
+        key = Submodules.changes, *self.models
+        if self._members is None or self._members[0] != key:
+            self._members = key, frozenset().union(*(each.members() for each in self.models))
+        return self._members[1]
 
     def trains(self, model: Model) -> bool:
         """It has parameters of `model`, as far as is known."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, ClassVar
 
 from trueloop.doctor.model.events import Event
@@ -18,6 +18,13 @@ Handler = Callable[[Any], None]
 @cache
 def _snake(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+
+
+@lru_cache(maxsize=1024)
+def _hearers(rules: tuple[type[Rule], ...], kind: type[Event]) -> tuple[str, tuple[int, ...]]:
+    """The method of rules for events of a kind, and the positions of those that have it."""
+    method = f"on_{_snake(kind.__name__)}"
+    return method, tuple(i for i, rule in enumerate(rules) if hasattr(rule, method))
 
 
 class Rule:
@@ -83,7 +90,8 @@ class RuleRunner:
     """Rules side by side over one run: hands each event to those that ask for its kind."""
 
     def __init__(self, rules: Iterable[type[Rule]]) -> None:
-        self.rules = [rule() for rule in rules]
+        self._classes = tuple(rules)
+        self.rules = [rule() for rule in self._classes]
         self.timeline = Timeline()
         for rule in self.rules:
             rule.timeline = self.timeline
@@ -97,8 +105,8 @@ class RuleRunner:
         """The handlers of the rules for events of a kind."""
         handlers = self._handlers.get(kind)
         if handlers is None:
-            method = f"on_{_snake(kind.__name__)}"
-            found = (getattr(rule, method) for rule in self.rules if hasattr(type(rule), method))
+            method, hearers = _hearers(self._classes, kind)  # type: ignore[arg-type]
+            found = (getattr(self.rules[index], method) for index in hearers)
             writes = (self.timeline.add,) if kind in KINDS else ()
             handlers = (*found, *writes)
             self._handlers[kind] = handlers

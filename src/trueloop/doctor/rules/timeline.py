@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
-
 from trueloop.doctor.model.events import (
     Backward,
     Clip,
@@ -40,10 +38,14 @@ class Timeline:
         self.optimizers: list[Optimizer] = []
         """Those that have stepped or cleared gradients, in the order of their first."""
         self._since: dict[Optimizer, _SinceStep] = {}
+        self._stepped: dict[Optimizer, int] = {}
+        """The place of each one's latest step among all events that were ever added."""
+        self._dropped = 0
 
     def add(self, event: Event) -> None:
         self._since.clear()
         if isinstance(event, SamplingGap):
+            self._dropped += len(self.events)
             self.events.clear()
             return
         if isinstance(event, ModelForward) and not event.grad:
@@ -53,19 +55,21 @@ class Timeline:
             acts = event.target
         if acts is not None and acts not in self.optimizers:
             self.optimizers.append(acts)
+        if isinstance(event, OptimizerStep):
+            self._stepped[event.optimizer] = self._dropped + len(self.events)
         self.events.append(event)
         if len(self.events) > 2 * KEPT:
+            self._dropped += len(self.events) - KEPT
             del self.events[:-KEPT]
 
     def since_step(self, optimizer: Optimizer) -> _SinceStep:
         """The optimizer's latest step, and what happened since, oldest first."""
         found = self._since.get(optimizer)
         if found is None:
-            step, later = None, []
-            for event in islice(reversed(self.events), FAR):
-                if isinstance(event, OptimizerStep) and event.optimizer is optimizer:
-                    step = event
-                    break
-                later.append(event)
-            found = self._since[optimizer] = step, later[::-1]
+            position = self._stepped.get(optimizer, -1) - self._dropped
+            first = max(0, len(self.events) - FAR)
+            step = self.events[position] if position >= first else None
+            assert step is None or isinstance(step, OptimizerStep)
+            later = self.events[position + 1 if step is not None else first :]
+            found = self._since[optimizer] = step, later
         return found

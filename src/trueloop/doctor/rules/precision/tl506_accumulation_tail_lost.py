@@ -89,12 +89,14 @@ class AccumulationTailLost(StepRule):
     def on_loop_left(self, event: LoopLeft) -> None:
         for optimizer in self.timeline.optimizers:
             step = self.last_step(optimizer)
+            if step is None:
+                continue
             left = [
                 each
                 for each in self.window(optimizer)
                 if isinstance(each, Backward) and self.feeds(each, optimizer)
             ]
-            if step is None or not left or self._take_turns(optimizer, left[-1]):
+            if not left or self._take_turns(optimizer, left[-1]):
                 continue
             tail = self._watched(step, event.loop, left) or _written(step, event.loop)
             if tail is not None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import islice
 
 from trueloop.doctor.model.events import (
@@ -137,7 +138,7 @@ def share(one: Model, other: Model) -> bool:
 
 
 def has_parameters_of(optimizer: Optimizer, model: Model) -> bool:
-    return any(share(held, model) for held in optimizer.models)
+    return not model.members().isdisjoint(optimizer.members())
 
 
 def feeds(event: Backward, optimizer: Optimizer) -> bool | None:
@@ -145,11 +146,12 @@ def feeds(event: Backward, optimizer: Optimizer) -> bool | None:
     loss = event.loss
     if loss is None:
         return None
-    if any(held in loss.models for held in optimizer.models):
+    if not loss.models.isdisjoint(optimizer.models):
         return True
-    if any(has_parameters_of(optimizer, model) for model in loss.models):
+    held = optimizer.members() if loss.models else frozenset()
+    if any(not held.isdisjoint(model.members()) for model in loss.models):
         return True
-    if any(tensor in loss.inputs for tensor in optimizer.tensors):
+    if not loss.inputs.isdisjoint(optimizer.tensors):
         return True
     traced = optimizer.known and optimizer.complete and loss.graph is True
     if traced and loss.models and optimizer.models and not optimizer.tensors:
@@ -217,15 +219,24 @@ def is_clipping(event: Clip) -> bool:
     return not (isinstance(limit, (int, float)) and (math.isinf(limit) or limit >= NO_LIMIT))
 
 
+@lru_cache(maxsize=4096)
+def _by_name(callee: str) -> tuple[bool, bool]:
+    """Whether the name of a function says that it leaves gradients as they are, and whether it says
+    that it may change them."""
+    leaves_alone = LEAVES_ALONE.search(callee) and not _TOUCHES.search(callee)
+    return bool(leaves_alone), bool(_MEDDLES.search(callee))
+
+
 def may_change_gradients(event: Event, optimizer: Optimizer) -> bool:
     """Code that cannot be read may have changed the optimizer's gradients here."""
     if not isinstance(event, EscapedToUnknown):
         return False
-    if LEAVES_ALONE.search(event.callee) and not _TOUCHES.search(event.callee):
+    leaves_alone, meddles = _by_name(event.callee)
+    if leaves_alone:
         return False
     if any(thing is optimizer for thing in event.things):
         return True
-    return bool(_MEDDLES.search(event.callee)) and any(
+    return meddles and any(
         isinstance(thing, Model) and (has_parameters_of(optimizer, thing) or not optimizer.models)
         for thing in event.things
     )

@@ -224,7 +224,7 @@ def _of_unknown(m: Interpreter, value: Unknown, name: str) -> Value:
 
 def write(m: Interpreter, owner: Any, name: str, value: Any, node: ast.AST) -> None:
     """`owner.name = value`."""
-    m.history.write()
+    m.history.write(changed=getattr(owner, "born", 0))
     if isinstance(value, (Unknown, OpaqueObject)):
         value = guess(m, name, value, m.modules[-1])
     elif isinstance(value, Tensor) and is_no_tensor(name, value, m.modules[-1]):

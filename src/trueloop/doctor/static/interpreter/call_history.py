@@ -16,7 +16,7 @@ from trueloop.doctor.model.events import (
     LoopLeft,
 )
 from trueloop.doctor.model.table_events import ScaledByHand, Sliced
-from trueloop.doctor.model.things import Tensor
+from trueloop.doctor.model.things import Model, Tensor
 from trueloop.doctor.static.interpreter.values import Class, Value
 
 _ALIKE = frozenset(
@@ -40,6 +40,26 @@ class CallSummary:
     """It is the same object each time."""
     given: list[Value] = field(default_factory=list)
     """The arguments of the call that the result is of."""
+    guards: frozenset[str] = frozenset()
+    """The open conditions around that call."""
+
+
+@dataclass(slots=True)
+class ConstructorPattern:
+    """The result of a module's constructor with arguments of certain kinds."""
+
+    reads: int = 0
+    fit: bool = True
+    made: Model | None = None
+    args: tuple[Value, ...] = ()
+    events: tuple[Event, ...] = ()
+    """As they were when it had ended; of calls and turns only those within it."""
+    guards: frozenset[str] = frozenset()
+    """The open conditions around the call."""
+    turns: int = 0
+    """The turns of loops in it."""
+    copies: int = 0
+    """How many things and containers it made."""
 
 
 @dataclass(slots=True)
@@ -48,19 +68,30 @@ class CallHistory:
 
     summaries: dict[Hashable, CallSummary] = field(default_factory=dict)
     """By function and kinds of arguments."""
+    patterns: dict[Hashable, ConstructorPattern] = field(default_factory=dict)
+    """By class and kinds of arguments."""
+    constructors: dict[int, set[Hashable]] = field(default_factory=dict)
+    """Classes by identity -> the kinds of arguments that there were."""
     kinds: dict[int, int] = field(default_factory=dict)
     """Functions by the identity of their node -> how many kinds of calls there were."""
     heard: int = 0
     """Events that are not the same for each call of a function."""
     written: list[int] = field(default_factory=list)
     """Writes to attributes and containers: of a container its number, 0 for anything else."""
+    changed: list[int] = field(default_factory=list)
+    """Writes to attributes: the numbers of the objects that have them, 0 for those without one."""
+    settled: int = 0
+    """Definitions that have waited until somebody asked for their name."""
     filled: list[int] = field(default_factory=list)
     """Tensors that elements were written to, by identity."""
     extended: list[int] = field(default_factory=list)
     """The containers that became longer, by identity."""
 
-    def write(self, owner: object = None) -> None:
-        """Note a write to an attribute, an entry or an element."""
+    def write(self, owner: object = None, *, changed: int | None = None) -> None:
+        """Note a write to an attribute, an entry or an element. `changed`: the number of the object
+        that has the attribute."""
+        if changed is not None:
+            self.changed.append(changed)
         if isinstance(owner, Tensor):
             self.filled.append(id(owner))
         else:

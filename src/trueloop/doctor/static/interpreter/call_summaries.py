@@ -78,7 +78,7 @@ def summarized(
     read: Callable[[], Value],
 ) -> Value:
     """The result of a call: that of an earlier one like it, or what reading its body gives."""
-    if m.noted is not None or size_of(function.node) < WORTH_KEEPING:
+    if m.noted is not None or not takes_long(function.node):
         return read()
     history, given = m.history, [*args, *kwargs.values()]
     wide = history.kinds.get(id(function.node), 0) > DIFFERENT
@@ -102,7 +102,25 @@ def summarized(
     return result
 
 
+def takes_long(node: ast.AST) -> bool:
+    """A function is so large that its calls are compared with earlier ones."""
+    return size_of(node) >= WORTH_KEEPING
+
+
 # ------------------------------------------------------------------------------- kinds
+
+
+def kinds_of(
+    args: Iterable[Value], kwargs: dict[str, Value]
+) -> tuple[tuple[str, Hashable], ...] | None:
+    """The names of arguments, and what is equal for those that are alike; None where one is like
+    no other."""
+    named = [*(("", each) for each in args), *kwargs.items()]
+    try:
+        kinds = tuple((name, _kind(each)) for name, each in named)
+    except _NoKindError:
+        return None
+    return kinds if is_hashable(kinds) else None
 
 
 def _key_of(
@@ -121,9 +139,8 @@ def _key_of(
         kinds += [(name, kind_of(each)) for name, each in kwargs.items()]
     except _NoKindError:
         return None
-    modes = m.grad[-1], m.autocast[-1], m.inside_models > 0, bool(m.turns)
-    guards = ("" if each.removeprefix("not ") in m.varying else each for each in m.guards)
-    key = id(function.node), id(function.scope), *modes, *guards, *kinds
+    modes = m.grad[-1], m.autocast[-1], m.inside_models > 0, bool(m.turns), bool(m.guards)
+    key = id(function.node), id(function.scope), *modes, *kinds
     return key if is_hashable(key) else None
 
 
@@ -163,9 +180,11 @@ def _kind(value: Any, depth: int = 3, *, in_layer: bool = False) -> Hashable:
 
 
 def _wide_kind(value: Value, *, in_layer: bool = False) -> Hashable:
-    """Texts and numbers are of one kind each."""
+    """Texts and numbers are of one kind each; tensors, wherever they come from."""
     if isinstance(value, Constant) and isinstance(value.value, (str, bytes, int, float)):
         return type(value.value), value.modulo is not None
+    if isinstance(value, Tensor):
+        return _kind_of_tensor(value, in_layer=True)
     return _kind(value, in_layer=in_layer)
 
 
@@ -236,7 +255,7 @@ def _keep(
     result = _kept(result, known)
     if summary.wanted == 3 and summary.result is not None:
         result = _joined(m, summary.result, result)
-    summary.result, summary.given = result, given
+    summary.result, summary.given, summary.guards = result, given, frozenset(m.guards)
 
 
 def _wrote_outside(m: Interpreter, before: _Before, function: Function, given: list[Value]) -> bool:
@@ -357,6 +376,8 @@ class _Repeat:
     layer: Model | None = None
     behind: frozenset[Model] = frozenset()
     """The modules that the earlier call's arguments came from."""
+    guards: frozenset[str] = frozenset()
+    """The open conditions around the earlier call."""
 
 
 def _repeated(
@@ -366,13 +387,13 @@ def _repeated(
     m.spend(1, node)
     places = {id(old): new for old, new in zip(summary.given, given, strict=True)}
     repeat = _Repeat(m, node, places, {id(each) for each in _held(function, given)})
+    repeat.guards, repeat.behind = summary.guards, _models_behind(summary.given)
     layer, earlier = (_layer_in(m, function, each) for each in (given, summary.given))
     if layer is not None and earlier is not None:
         family = [*earlier.family()]
         for old, new in zip(family, layer.family(), strict=False):
             new.asks_mode |= old.asks_mode
         repeat.inner, repeat.layer = frozenset(family), layer
-        repeat.behind = _models_behind(summary.given)
     if summary.same and summary.latest is not None and id(summary.latest) not in places:
         return summary.latest
     return _renewed(repeat, summary.result)
@@ -425,10 +446,12 @@ def _fill(repeat: _Repeat, made: Tensor) -> None:
         made.forwards = frozenset().union(*(each.forwards for each in tensors))
     if made.inputs:
         made.inputs = frozenset().union(*(each.inputs for each in tensors))
-    if repeat.layer is None:
-        return
+    activation, now = made.activation, repeat.m.guards
+    if activation is not None and repeat.guards != frozenset(now):
+        guards = activation.guards - repeat.guards | frozenset(now)
+        made.activation = activation._replace(guards=guards if activation.guards else frozenset())
     came = made.models & repeat.behind
-    if not repeat.inner.isdisjoint(made.models):
+    if repeat.layer is not None and not repeat.inner.isdisjoint(made.models):
         made.models = made.models - repeat.inner | {repeat.layer}
     if came:
         made.models = made.models - came | _models_behind(tensors)

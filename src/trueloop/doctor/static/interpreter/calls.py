@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from trueloop.doctor.model.arithmetic import TEXT, is_small, len_of
@@ -22,6 +23,7 @@ from trueloop.doctor.static.interpreter.call_summaries import summarized
 from trueloop.doctor.static.interpreter.fetches import note_fetch
 from trueloop.doctor.static.interpreter.interpreter import CallRecord, ControlFlow, Interpreter
 from trueloop.doctor.static.interpreter.parameter_binding import bind_parameters
+from trueloop.doctor.static.interpreter.repeated_constructors import construct
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, find_call, find_method
 from trueloop.doctor.static.interpreter.survey import BACKWARD, last_name
 from trueloop.doctor.static.interpreter.user_samplers import distributed_sampler
@@ -398,7 +400,8 @@ def instantiate(
     made = new_object(m, cls, node)
     initialise = cls.lookup("__init__")
     if isinstance(initialise, Function):
-        start(m, initialise, [made, *args], kwargs, node, rest)
+        read = partial(start, m, initialise, [made, *args], kwargs, node, rest)
+        construct(m, cls, initialise, made, args if rest is None else None, kwargs, node, read)
     elif isinstance(made, TrainerObject):
         call(m, LibraryMethod(made, "__init__"), args, kwargs, node, rest)
     elif isinstance(made, Instance):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _RENAMED = (
     (re.compile(r"^torch\.nn\.modules\.(?:\w+\.)?(?=_?[A-Z])"), "torch.nn."),
@@ -31,8 +32,11 @@ def canonical(name: str) -> str:
     """`torch.nn.Linear` for `torch.nn.modules.linear.Linear`."""
     if not name.startswith(("torch.", "pytorch_lightning", "lightning_fabric")):
         return name
-    if len(name) > LONGEST:
-        return name
+    return name if len(name) > LONGEST else _renamed(name)
+
+
+@lru_cache(maxsize=4096)
+def _renamed(name: str) -> str:
     for pattern, short in _RENAMED:
         name = pattern.sub(short, name)
     return name

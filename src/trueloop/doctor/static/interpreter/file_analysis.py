@@ -60,7 +60,7 @@ STEPS_TO_BEGIN = 20
 class RunLimits:
     """How far the runs from one beginning go."""
 
-    steps: int = 250_000
+    steps: int = 500_000
     """Steps that one run may take."""
     depth: int = DEPTH
     """Calls within calls that are entered."""
@@ -71,7 +71,7 @@ class RunLimits:
 
 
 TRAINS = RunLimits()
-PASSES = RunLimits(steps=25_000, depth=4, both=False, more=2)
+PASSES = RunLimits(steps=100_000, depth=4, both=False, more=2)
 """For a function in which nothing is trained."""
 UNTRAINED = RunLimits(steps=12_000, depth=6, both=False, more=0)
 """For a class that the program has not trained, with what its Trainer does around it: a library's
@@ -251,7 +251,7 @@ def _detours(run: Interpreter) -> Iterator[tuple[str, bool]]:
 def _trains_or_tests(body: list[ast.stmt], module: Module, run: Interpreter) -> bool:
     """A branch has calls that bear on training, or calls a function of the user's by its name that
     has some and was not entered."""
-    calls = [each for part in body for each in ast.walk(part) if isinstance(each, ast.Call)]
+    calls = [each for part in body for each in walk(part) if isinstance(each, ast.Call)]
     if not BEARS.isdisjoint(last_name(each.func) for each in calls):
         return True
     top = run.namespaces[id(module)]

@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator
 
 from trueloop.doctor.model.known_values import loop_of
+from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.model.things import Loop, Tensor, Turn
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.syntax import once
@@ -27,7 +28,7 @@ def done_each_turn(loop: ast.AST) -> frozenset[int]:
     """The calls, by identity, that each turn of a loop makes once as statements; none where a turn
     may end early. Those of a loop inside of it are made once in each of its turns."""
     body = getattr(loop, "body", [])
-    ends = any(isinstance(each, _ENDS) for part in body for each in ast.walk(part))
+    ends = any(isinstance(each, _ENDS) for part in body for each in walk(part))
     return frozenset() if ends else frozenset(_calls(body))
 
 

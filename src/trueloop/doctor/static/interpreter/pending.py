@@ -51,6 +51,7 @@ def settle(m: Interpreter, scope: Scope, name: str) -> None:
     statement = scope.waiting.pop(name)
     for each in _names(statement):
         scope.waiting.pop(each, None)
+    m.history.settled += 1
     watch, begun, assigned, beginning = m.watch, m.turns_begun, m.assigned, m.beginning
     if scope.waits_in_silence:
         m.watch = _hears_nothing

@@ -7,6 +7,7 @@ import os
 from collections import deque
 from collections.abc import Iterator
 
+from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.static.interpreter.project import Project
 from trueloop.doctor.static.interpreter.values import Imported, Module
 
@@ -40,7 +41,7 @@ def _imports(project: Project, module: Module, name: str = "") -> Iterator[Impor
     """The imports of a file; of a package that passes names on, only what binds `name`, or may."""
     stars: list[Imported] = []
     bound = False
-    for node in ast.walk(module.tree):
+    for node in walk(module.tree):
         if isinstance(node, ast.Import) and not name:
             yield from (Imported(each.name, "", module) for each in node.names)
         elif isinstance(node, ast.ImportFrom):

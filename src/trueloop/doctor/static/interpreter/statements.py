@@ -272,7 +272,7 @@ def bind(m: Interpreter, name: str, value: Any, scope: Scope, *, afresh: bool = 
         value.name = name
     holder = scope.outer.get(name, scope)
     if holder is not scope:
-        m.history.write()
+        m.history.write(changed=0)
     holder.variables[name] = value
     if afresh:
         holder.assigned_at[name] = m.turns_begun

@@ -12,7 +12,7 @@ import ast
 
 from trueloop.doctor.model.findings import Location
 
-STEPS_A_FILE = 600_000
+STEPS_A_FILE = 1_000_000
 """Steps that all runs of a file may take together."""
 NESTING = 400
 """Levels of nesting, of expressions, statements and calls together, that are gone into."""

@@ -179,7 +179,7 @@ def layers_only_called(tree: ast.AST) -> frozenset[int]:
     """The calls, by identity, that make an object which is called and not kept: `Linear(3, 4)(x)`,
     or one under a local name that its function only calls."""
     found: set[int] = set()
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Call):
             found.update(_made_in(node.func))
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -191,7 +191,8 @@ def _only_called(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[i
     made: dict[str, list[ast.expr]] = {}
     called: set[int] = set()
     used: set[str] = set()
-    for node in ast.walk(function):
+    nodes = walk(function)
+    for node in nodes:
         if isinstance(node, ast.Call):
             called.add(id(node.func))
             if isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES:
@@ -200,7 +201,9 @@ def _only_called(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[i
             made.setdefault(node.targets[0].id, []).append(node.value)
         elif isinstance(node, (ast.Global, ast.Nonlocal)):
             used.update(node.names)
-    for node in ast.walk(function):
+    if not made:
+        return
+    for node in nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and id(node) not in called:
             used.add(node.id)
     for name in made.keys() - used:

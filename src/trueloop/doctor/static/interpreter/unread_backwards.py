@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.survey import BACKWARD
 from trueloop.doctor.static.interpreter.syntax import once
@@ -49,7 +50,7 @@ def _holders(tree: ast.Module) -> dict[int, tuple[ast.ClassDef | None, _Function
         cls = outer if isinstance(outer, ast.ClassDef) else None
         for each in outer.body if isinstance(outer, ast.ClassDef) else [outer]:
             if isinstance(each, _FunctionNode):
-                for node in ast.walk(each):
+                for node in walk(each):
                     if isinstance(node, ast.Attribute) and node.attr in BACKWARD:
                         found[id(node)] = cls, each
     return found

@@ -25,6 +25,7 @@ from trueloop.doctor.model.known_values import (
     Sequence as Sequence,
     Unknown as Unknown,
     Value as Value,
+    births as births,
     constant as constant,
     loop_of as loop_of,
     short_key as short_key,
@@ -166,6 +167,7 @@ class Instance(Value):
     key: str = ""
     assigned_at: dict[str, int] = field(default_factory=dict)
     """Attribute -> how many turns of loops had begun when it was last assigned afresh."""
+    born: int = field(default_factory=births.__next__)
 
 
 @dataclass(eq=False, slots=True)

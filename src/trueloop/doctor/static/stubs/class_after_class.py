@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.static.interpreter.syntax import once, written
 
 _KEEPS = frozenset("tensor as_tensor array asarray LongTensor list tuple long int".split())
@@ -38,7 +39,7 @@ def _shuffled(body: list[ast.stmt]) -> set[str]:
     """The names of the lists that are shuffled; `*` where something is that has no name."""
     found: set[str] = set()
     for statement in body:
-        for node in ast.walk(statement):
+        for node in walk(statement):
             if not isinstance(node, ast.Call):
                 continue
             called = getattr(node.func, "attr", getattr(node.func, "id", ""))
@@ -157,7 +158,7 @@ def class_after_class(initialise: ast.AST, read: ast.AST) -> ast.stmt | None:
 def _attributes(initialise: ast.AST, filled: dict[str, ast.stmt]) -> dict[str, ast.stmt]:
     """`self.labels`, as the lists are called that are put there."""
     found = {name: loop for name, loop in filled.items() if "self." in name}
-    for node in ast.walk(initialise):
+    for node in walk(initialise):
         if not isinstance(node, ast.Assign):
             continue
         for target in node.targets:
@@ -175,7 +176,7 @@ def _attributes(initialise: ast.AST, filled: dict[str, ast.stmt]) -> dict[str, a
 def _label_returned(read: ast.AST) -> str | None:
     """The attribute that the last part of each sample is taken from, or `*` and that of the pairs
     whose last part it is."""
-    returns = [node for node in ast.walk(read) if isinstance(node, ast.Return)]
+    returns = [node for node in walk(read) if isinstance(node, ast.Return)]
     if len(returns) != 1 or returns[0].value is None:
         return None
     value = returns[0].value
@@ -202,7 +203,7 @@ def _unwrapped(node: ast.expr) -> ast.expr:
 
 def _unpacked(read: ast.AST, name: str) -> str | None:
     """`path, label = self.samples[i]`, or `label = self.labels[i]`."""
-    for node in ast.walk(read):
+    for node in walk(read):
         if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Subscript):
             continue
         target = node.targets[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from trueloop.doctor.model.events import Event, Made, OptimizerStep, ZeroGrad
+from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.model.things import Model, Optimizer, Tensor
 from trueloop.doctor.static.interpreter.calls import enter, take_over
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
@@ -215,13 +216,13 @@ def _may_clear(cls: Class) -> bool:
 def _functions_called(cls: Class) -> list[ast.AST]:
     """The functions of its file that a class calls, directly."""
     survey = cls.module.survey
-    names = {last_name(each.func) for each in ast.walk(cls.node) if isinstance(each, ast.Call)}
+    names = {last_name(each.func) for each in walk(cls.node) if isinstance(each, ast.Call)}
     return [each for name in sorted(names) for each in survey.functions.get(name, ())]
 
 
 @once
 def _handles_gradients(node: ast.AST) -> bool:
-    for each in ast.walk(node):
+    for each in walk(node):
         if isinstance(each, ast.Attribute) and each.attr == "grad":
             if not isinstance(each.ctx, ast.Load):
                 return True
@@ -239,7 +240,7 @@ def _is_new(method: ast.expr, within: ast.AST) -> bool:
         owner = owner.value
     given = [
         each.value
-        for each in ast.walk(within)
+        for each in walk(within)
         if isinstance(each, ast.Assign)
         and any(isinstance(t, ast.Name) and t.id == getattr(owner, "id", "") for t in each.targets)
     ]

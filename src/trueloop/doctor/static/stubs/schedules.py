@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 from trueloop.doctor.model.events import Made, SchedulerStep
+from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.model.things import Optimizer, Scheduler, Size
 from trueloop.doctor.static.interpreter.calls import enter
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
@@ -166,7 +167,7 @@ def sets_position(tree: ast.AST) -> bool:
     """A schedule is given a position somewhere in a file."""
     return any(
         getattr(node, "arg", getattr(node, "attr", getattr(node, "value", None))) in _POSITIONS
-        for node in ast.walk(tree)
+        for node in walk(tree)
         if isinstance(node, ast.keyword | ast.Attribute)
         or (isinstance(node, ast.Constant) and isinstance(node.value, str))
     )

@@ -25,7 +25,14 @@ from trueloop.doctor.static.stubs.batch_means import notice_mean
 from trueloop.doctor.static.stubs.manual_updates import cleared, notice, owner_of
 from trueloop.doctor.static.stubs.options import default_texts
 from trueloop.doctor.static.stubs.statistics import notice as notice_statistic
-from trueloop.doctor.static.stubs.tensors import add_up, as_tensor, derive, flagged, tensors_in
+from trueloop.doctor.static.stubs.tensors import (
+    add_up,
+    as_tensor,
+    derive,
+    flagged,
+    is_over_samples,
+    tensors_in,
+)
 
 # ------------------------------------------------------------------------------- methods
 
@@ -269,7 +276,8 @@ def _gather(call: LibraryCall) -> Value:
     columns = call.arg(1, "index")
     made = derive(call.machine, call.node, *_given(call), source)
     made.shape = shapes.shape_of(columns)
-    if call.const(0, "dim") in (1, -1) and isinstance(columns, Tensor):
+    picks = call.const(0, "dim") in (1, -1) and is_over_samples(source)
+    if picks and isinstance(columns, Tensor):
         call.emit(ColumnsPicked, source=source, columns=columns)
     return made
 

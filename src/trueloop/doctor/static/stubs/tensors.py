@@ -229,13 +229,18 @@ def _columns(index: Value) -> Tensor | None:
     return columns if (numbers or listed) and isinstance(columns, Tensor) else None
 
 
+def is_over_samples(value: Tensor) -> bool:
+    """It came out of a function that ran over its first dimension."""
+    return value.activation is not None and value.activation.dim == 0
+
+
 _TARGETS = ("target", "label", "y", "labels", "targets", "class", "mask")
 
 
 def element(m: Interpreter, value: Tensor, index: Value, node: ast.AST) -> Tensor:
     """`tensor[index]`: of a batch, one of its parts."""
     columns = _columns(index)
-    if columns is not None and value.activation is not None:
+    if columns is not None and is_over_samples(value):
         m.emit(ColumnsPicked, node, source=value, columns=columns)
     made = derive(m, node, value, keeps_loss=True, same=value.role in ("input", "target"))
     made.loader = value.loader

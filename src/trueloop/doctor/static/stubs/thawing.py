@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.static.interpreter.syntax import once
 
 _MEMBERS = frozenset("parameters named_parameters modules children named_children".split())
@@ -14,21 +15,21 @@ _MEMBERS = frozenset("parameters named_parameters modules children named_childre
 def thaws_later(tree: ast.Module) -> bool:
     """A file switches gradients on under a condition (`if epoch == 5`), or for each of a module's
     parameters inside of a function, which such a condition may call."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.If):
             parts: list[ast.AST] = [*node.body, *node.orelse]
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            parts = [each for each in ast.walk(node) if _goes_through_members(each)]
+            parts = [each for each in walk(node) if _goes_through_members(each)]
         else:
             continue
-        if any(_thaws(inner) for part in parts for inner in ast.walk(part)):
+        if any(_thaws(inner) for part in parts for inner in walk(part)):
             return True
     return False
 
 
 def _goes_through_members(node: ast.AST) -> bool:
     return isinstance(node, ast.For) and any(
-        isinstance(part, ast.Attribute) and part.attr in _MEMBERS for part in ast.walk(node.iter)
+        isinstance(part, ast.Attribute) and part.attr in _MEMBERS for part in walk(node.iter)
     )
 
 
