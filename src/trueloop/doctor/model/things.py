@@ -61,6 +61,8 @@ class Model(Nested, Thing):
     """`ddp`, `dp`, `compile`, `fsdp`, `ema`, ...; empty for none."""
     asks_mode: bool = False
     """Its own code asks whether it trains."""
+    pretrained: bool = False
+    """A library makes it with weights that are trained (in source)."""
     names_parameters: bool = False
     """Its class overrides `parameters()`, `modules()` or the like (in source)."""
     parameters_of: list[Model] | None = field(default_factory=list, repr=False)
@@ -203,6 +205,8 @@ class Scaler(Thing):
     """None where it depends on an option."""
     updated_by_name: bool | None = None
     """The file calls `update` of something with its name; None in source."""
+    never_unscales: bool = False
+    """The class that steps with it calls `scale` and never `unscale_` (in source)."""
 
 
 @dataclass(eq=False, kw_only=True)

@@ -35,13 +35,23 @@ if val_loss < best_loss:
 ## How it is detected
 
 The same uncopied state dict that was taken in a training loop is loaded or saved after an optimizer
-has updated the model again. Not reported: a state dict that is saved or loaded at once, copied
-(`deepcopy`, `.clone()` of each tensor), or taken after training.
+has updated the model again. In a function or method that nobody is seen to call: it is kept for the
+best value of a metric, and returned after the loop or left in an attribute. Not reported: a state
+dict that is saved or loaded at once, copied (`deepcopy`, `.clone()` of each tensor), or taken after
+training.
 """
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import FileSaved, OptimizerStep, StateDictCreated, StateDictLoaded
+import re
+
+from trueloop.doctor.model.events import (
+    Ended,
+    FileSaved,
+    OptimizerStep,
+    StateDictCreated,
+    StateDictLoaded,
+)
 from trueloop.doctor.model.findings import Replace
 from trueloop.doctor.model.things import Loop, Model, StateDict
 from trueloop.doctor.rules.base import Rule
@@ -50,6 +60,10 @@ from trueloop.doctor.rules.shared.evidence import called, state_dicts_in
 DEEP = "copy.deepcopy({})"
 BY_HAND = "{key: value.clone() for key, value in {}.items()}"
 """For files that do not import `copy`."""
+_BETTER = re.compile(r"(?P<one>.+) [<>]=? (?P<other>.+)")
+
+
+_Use = FileSaved | StateDictLoaded | Ended
 
 
 class BestStateAliased(Rule):
@@ -60,6 +74,7 @@ class BestStateAliased(Rule):
         self._taken: dict[StateDict, StateDictCreated] = {}
         self._updated: dict[StateDict, OptimizerStep] = {}
         self._training: dict[Loop, OptimizerStep] = {}
+        self._used: set[StateDict] = set()
 
     def on_state_dict_created(self, event: StateDictCreated) -> None:
         if isinstance(event.state.owner, Model) and not event.state.copied:
@@ -74,17 +89,38 @@ class BestStateAliased(Rule):
 
     def on_file_saved(self, event: FileSaved) -> None:
         for state in state_dicts_in(event.value):
+            self._used.add(state)
             taken = self._taken.get(state)
             if taken is not None and taken.turns:
                 self._check(taken, event, "saved")
 
     def on_state_dict_loaded(self, event: StateDictLoaded) -> None:
         for state in state_dicts_in(event.state):
+            self._used.add(state)
             taken = self._taken.get(state)
             if taken is not None:
                 self._check(taken, event, "loaded")
 
-    def _check(self, taken: StateDictCreated, use: FileSaved | StateDictLoaded, how: str) -> None:
+    def on_ended(self, event: Ended) -> None:
+        for value in event.handed_on:
+            for state in state_dicts_in(value):
+                taken = self._taken.get(state)
+                if taken is None or state in self._used or not _is_of_the_best(taken):
+                    continue
+                if self._trains_on(taken):
+                    self._check(taken, event, "used")
+
+    def _trains_on(self, taken: StateDictCreated) -> bool:
+        """The training loop does not end where the state dict is taken."""
+        same = [each for each in self._taken.values() if each.place == taken.place]
+        return any(
+            step.serial > each.serial
+            for each in same
+            for turn in each.turns
+            if (step := self._training.get(turn.loop)) is not None
+        )
+
+    def _check(self, taken: StateDictCreated, use: _Use, how: str) -> None:
         state = taken.state
         if state.copied or state.edited:
             return
@@ -99,14 +135,12 @@ class BestStateAliased(Rule):
             fix="Copy it: `copy.deepcopy(model.state_dict())`.",
             related=[
                 (update.place, "changes it"),
-                (use.place, f"{how} here as if unchanged"),
+                *([] if isinstance(use, Ended) else [(use.place, f"{how} here as if unchanged")]),
             ],
             remedies=[Replace(taken.place, DEEP if at_hand else BY_HAND)],
         )
 
-    def _might_be_updated(
-        self, taken: StateDictCreated, use: FileSaved | StateDictLoaded
-    ) -> OptimizerStep | None:
+    def _might_be_updated(self, taken: StateDictCreated, use: _Use) -> OptimizerStep | None:
         """Kept under a condition in some turn of a training loop, and used when that turn is over:
         the turns after it train on."""
         if not taken.guards and not taken.state.conditional:
@@ -115,3 +149,12 @@ class BestStateAliased(Rule):
             if turn not in use.turns and turn.loop in self._training:
                 return self._training[turn.loop]
         return None
+
+
+def _is_of_the_best(taken: StateDictCreated) -> bool:
+    """It is kept under a comparison of two quantities of the program."""
+    for guard in taken.guards:
+        parts = _BETTER.fullmatch(guard.removeprefix("not "))
+        if parts and not any(re.fullmatch(r"-?[\d.]+", part) for part in parts.groups()):
+            return bool(taken.turns)
+    return False

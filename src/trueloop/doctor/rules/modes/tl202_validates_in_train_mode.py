@@ -57,6 +57,10 @@ explicit `train()` is reported if it overrides an `eval()` just before it, or co
 forward pass, so that the rest of the pass runs in train mode. In source, one call outside of any
 loop over batches counts too, if it runs under `no_grad` on something that is named for validation
 (`model(x_val)`) and the model is known to have such a layer.
+
+Also a program that trains nothing: a loop calls, without gradients, a network that is known to have
+mode-dependent layers, whose weights are from a file or a library, and of which nothing in its files
+calls `eval()` or `train()`.
 """
 
 from __future__ import annotations
@@ -71,6 +75,7 @@ from trueloop.doctor.model.events import (
     ModelForward,
     ModeSet,
     OptimizerStep,
+    StateDictLoaded,
 )
 from trueloop.doctor.model.findings import Insert, Remedy
 from trueloop.doctor.model.things import MODE_DEPENDENT_LAYERS, Loop, Model, Turn
@@ -88,6 +93,7 @@ from trueloop.doctor.rules.shared.passes import (
     switches,
     takes_back,
 )
+from trueloop.doctor.rules.shared.prediction_passes import PredictionPasses
 
 
 class ValidatesInTrainMode(Rule):
@@ -97,6 +103,7 @@ class ValidatesInTrainMode(Rule):
         super().__init__()
         self.forwards = Forwards()
         self.candidates: list[ModelForward] = []
+        self.predictions = PredictionPasses()
         self.at_once: list[ModelForward] = []
         """Calls outside of any loop over batches, on data that is named for validation."""
         self.learning: set[Loop] = set()
@@ -129,6 +136,8 @@ class ValidatesInTrainMode(Rule):
     def on_model_forward(self, event: ModelForward) -> None:
         self.last = None
         self.forwards.add(event)
+        if event.training is True and self._is_awake(event.model):
+            self.predictions.add(event)
         turn = pass_of(event)
         if turn is None:
             if event.training is True and _of_all_data(event) and self._is_awake(event.model):
@@ -175,6 +184,9 @@ class ValidatesInTrainMode(Rule):
             and last.windows == event.windows
         )
 
+    def on_state_dict_loaded(self, event: StateDictLoaded) -> None:
+        self.predictions.load(event)
+
     def on_loss(self, event: Loss) -> None:
         self.losses.update(event.turns)
 
@@ -207,6 +219,12 @@ class ValidatesInTrainMode(Rule):
             if self._validates(forward, turn) and self._matters(forward):
                 reported.add(turn.loop)
                 self._report(forward)
+        trains = self.steps or self.forwards.used or self.updated or event.unread_backward
+        named: set[Model] = set()
+        for forward in [] if trains else self.predictions.in_train_mode(event):
+            if forward.model not in named and not self._drops_nothing(forward):
+                named.add(forward.model)
+                self._report_prediction(forward)
         for forward in self.at_once:
             if (
                 forward.serial not in self.forwards.used
@@ -278,6 +296,15 @@ class ValidatesInTrainMode(Rule):
             " statistics.",
             fix=_advice(forward, name, what),
             remedies=self._remedy(forward),
+        )
+
+    def _report_prediction(self, forward: ModelForward) -> None:
+        name = called(forward)
+        self.report(
+            forward.place,
+            f"`{name}` predicts in train mode: dropout is active, and batch norm normalises with"
+            " the current batch and adds it to its running statistics.",
+            fix=f"Call `{name}.eval()` once its weights are loaded.",
         )
 
     def _remedy(self, forward: ModelForward) -> list[Remedy]:

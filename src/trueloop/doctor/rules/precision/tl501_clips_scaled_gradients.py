@@ -43,7 +43,9 @@ scaler.update()
 ## How it is detected
 
 Since the optimizer's last step: a scaled `backward()`, then clipping of its gradients without
-`unscale_` in between, then a step through the scaler, or an `unscale_` that comes too late.
+`unscale_` in between, then a step through the scaler, or an `unscale_` that comes too late. In a
+method that nobody is seen to call: a clip and then a step through the scaler, where the class calls
+`scale` and never `unscale_`.
 Clipping is `clip_grad_norm_` and `clip_grad_value_`, and a loop over the parameters that multiplies
 each gradient by a number computed from gradients, or clamps it. Not reported: an infinite limit (it
 measures), gradients that are divided by hand, a scaler that is certainly disabled, and Accelerate
@@ -79,6 +81,19 @@ class ClipsScaledGradients(StepRule):
             found = self._scaled(event, window)
             if found is not None:
                 self._report(event, *found, window)
+            elif not any(isinstance(each, Backward) for each in self.timeline.events):
+                self._check_update_alone(event, window)
+
+    def _check_update_alone(self, step: OptimizerStep, window: list[Event]) -> None:
+        """A method of a trainer clips and steps; others of it scale the loss, and none unscales."""
+        for event in window:
+            if may_change_gradients(event, step.optimizer):
+                return
+            if not isinstance(event, Clip) or not self.clips(event, step.optimizer):
+                continue
+            if step.scaler is not None and step.scaler.never_unscales:
+                self._report(step, event, None, window)
+                return
 
     def _scaled(
         self, step: OptimizerStep, window: list[Event]
@@ -107,7 +122,7 @@ class ClipsScaledGradients(StepRule):
         self,
         step: OptimizerStep,
         clip: Clip | GradEdited,
-        backward: Backward,
+        backward: Backward | None,
         window: list[Event],
     ) -> None:
         late = next((each for each in window if isinstance(each, Unscale)), None)
@@ -125,7 +140,7 @@ class ClipsScaledGradients(StepRule):
             "The gradients are clipped while they are still multiplied by the loss scale:"
             " the effective limit is thousands of times smaller than it reads.",
             related=[
-                (backward.place, "computes scaled gradients"),
+                *([(backward.place, "computes scaled gradients")] if backward is not None else []),
                 *([(late.place, "unscales, too late")] if late is not None else []),
             ],
             fix=f"Call `{step.scaler_spelled or 'scaler'}.unscale_("

@@ -108,12 +108,13 @@ class ZeroGradInsideAccumulation(StepRule):
         """The call that clears within an accumulated update, and the backward of those
         gradients."""
         optimizer, turn = step.optimizer, micro(step)
-        by_hand = any(
-            isinstance(event, (GradRead, GradEdited)) or may_change_gradients(event, optimizer)
+        by_hand = [
+            event.serial
             for event in window
-        )
+            if isinstance(event, (GradRead, GradEdited)) or may_change_gradients(event, optimizer)
+        ]
         fed = [each for each in backwards(window) if self.feeds(each, optimizer)]
-        if by_hand or not fed or not inside(fed[-1], turn):
+        if not fed or not inside(fed[-1], turn):
             return None
         last = fed[-1]
         if any(
@@ -132,6 +133,7 @@ class ZeroGradInsideAccumulation(StepRule):
                 if (
                     isinstance(event, ZeroGrad)
                     and earlier.serial < event.serial < last.serial
+                    and not any(earlier.serial < serial < event.serial for serial in by_hand)
                     and inside(event, turn)
                     and event.guards <= last.guards
                     and self.erases(event, earlier, optimizer)

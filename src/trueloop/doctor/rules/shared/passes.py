@@ -19,7 +19,7 @@ _RUN_TOGETHER = re.compile(
 )
 _ALWAYS_SWITCHES = re.compile(
     r"^torchvision\.models\.(?!.*(vit_|swin_|maxvit|convnext))"
-    r"|^segmentation_models_pytorch\.|^efficientnet_pytorch\."
+    r"|^segmentation_models_pytorch\.|^efficientnet_pytorch\.|^pytorch_fid\.inception\.InceptionV3"
     r"|^transformers\.(Albert|Bart|Bert|BigBird|Deberta|DistilBert|Electra|GPT2|Hubert|Longformer|MBart"
     r"|Marian|MT5|OPT|Pegasus|Roberta|T5|Wav2Vec2|XLMRoberta|XLNet)"
 )

@@ -141,9 +141,11 @@ def _of_object(m: Interpreter, value: Instance | Thing, name: str, node: ast.AST
         if found is not None:
             if isinstance(value, Scheduler) and name == "get_lr" and value not in m.receivers:
                 value.read_by_hand = True
-            return _bound(m, value, found, node)
+            return _bound(m, value, found, name, node)
         if name == "__class__":
             return value.cls
+        if name == "__dict__" and isinstance(value, Instance):
+            return LibraryMethod(value, name)
     if isinstance(value, Thing):
         if isinstance(value, Tensor):
             return attribute_of(m, value, name, node)
@@ -186,7 +188,7 @@ def _is_called(node: ast.AST, m: Interpreter, name: str) -> bool:
     return "()" in m.modules[-1].survey.uses.get(name, ())
 
 
-def _bound(m: Interpreter, owner: Any, found: Value, node: ast.AST) -> Value:
+def _bound(m: Interpreter, owner: Any, found: Value, name: str, node: ast.AST) -> Value:
     """A member of the class, as its object sees it."""
     if not isinstance(found, Function):
         return found
@@ -197,6 +199,8 @@ def _bound(m: Interpreter, owner: Any, found: Value, node: ast.AST) -> Value:
             guessed = guess(m, name, Unknown(f"{m.key(owner)}.{name}"), m.modules[-1])
             if isinstance(guessed, Thing):
                 value = owner.attributes[name] = guessed
+        if isinstance(value, Unknown):  # the same each time, and a thing once it was guessed
+            value = value.attributes.setdefault(f"<{name}>", guess(m, name, value, m.modules[-1]))
         return value
     if has_decorator(found, "staticmethod"):
         return found
@@ -230,7 +234,7 @@ def write(m: Interpreter, owner: Any, name: str, value: Any, node: ast.AST) -> N
     elif isinstance(value, Tensor) and is_no_tensor(name, value, m.modules[-1]):
         value = guess(m, name, m.unknown(node, (value,)), m.modules[-1])
     elif isinstance(value, Thing) and not value.name:
-        value.name = f"{_spelled(owner)}{name}"
+        value.name = f"self.{name}" if isinstance(owner, Instance) else name
     if isinstance(owner, Tensor):
         set_attribute(m, owner, name, value, node)
     elif isinstance(owner, Model):
@@ -245,10 +249,6 @@ def write(m: Interpreter, owner: Any, name: str, value: Any, node: ast.AST) -> N
         owner.namespace[name] = value
     elif isinstance(owner, Namespace):
         owner.scope.variables[name] = value
-
-
-def _spelled(owner: object) -> str:
-    return "self." if isinstance(owner, Instance) else ""
 
 
 def _write_to_model(m: Interpreter, owner: Model, name: str, value: object, node: ast.AST) -> None:

@@ -122,6 +122,9 @@ class Reach:
     trains_under: frozenset[str] | None = None
     """The open conditions that all backwards of the run have in common; None without any."""
 
+    handed_on: list[Value] = field(default_factory=list)
+    """The result of the function that the run began with, and its object's attributes."""
+
     def train(self, guards: Iterable[str]) -> None:
         """Note a backward, and the open conditions around it."""
         under = frozenset(guards)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from typing import Any
 
 from trueloop.doctor.model.things import Loop, Model, Scheduler, Thing
+from trueloop.doctor.static.interpreter.branches import returns_without_option
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import find_method
 from trueloop.doctor.static.interpreter.survey import last_name
@@ -29,6 +31,10 @@ from trueloop.doctor.static.interpreter.values import (
     varies,
 )
 
+_OF_REST: dict[tuple[type[ast.cmpop], object], bool] = {
+    (ast.Gt, 0): True, (ast.GtE, 1): True, (ast.Lt, 1): False, (ast.LtE, 0): False,
+}  # fmt: skip
+"""Comparisons of a remainder that ask whether there is one."""
 _COMPARE = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -43,6 +49,16 @@ _SIGN = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
     ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
 }  # fmt: skip
+
+
+def preferred_outcome(m: Interpreter, node: ast.If, scope: Scope) -> bool | None:
+    """The outcome to prefer where the source leaves a test open: the one that continues."""
+    if m.project.leaves(node.body):
+        files = (scope.module.survey, m.modules[0].survey)
+        return not m.policy.optional and returns_without_option(node, files)
+    if m.project.leaves(node.orelse):
+        return True
+    return False if m.turns and scope.module.survey.ends_loop(node.body) else None
 
 
 def outcome_of(
@@ -60,8 +76,10 @@ def outcome_of(
     if isinstance(node, ast.BoolOp):
         wanted = isinstance(node.op, ast.Or)
         guards: list[str] = []
+        kept_by_last = not wanted and preferred is False and _may_be_kept_by_last(m, node, scope)
         for part in node.values:
-            outcome, more = outcome_of(m, part, scope, preferred, updates)
+            option = kept_by_last and part is not node.values[-1]
+            outcome, more = outcome_of(m, part, scope, None if option else preferred, updates)
             guards += more
             if outcome is wanted:
                 return wanted, guards
@@ -92,6 +110,18 @@ def outcome_of(
     return outcome, [guard] if guard else []
 
 
+def _may_be_kept_by_last(m: Interpreter, node: ast.BoolOp, scope: Scope) -> bool:
+    """A run with all options keeps the option of `if option and data is None: raise`, since the
+    last part is still open."""
+    *options, last = node.values
+    if not m.policy.optional or not all(isinstance(each, ast.Attribute) for each in options):
+        return False
+    if any(isinstance(each, ast.Call) for each in ast.walk(last)):
+        return False
+    outcome, key, _ = m.verdict(m.evaluate(last, scope))
+    return outcome is None and key not in m.decided and key not in m.policy.forced
+
+
 def is_fixed(value: Value, outcome: bool) -> bool:
     """A truth that neither options nor loops change."""
     if not isinstance(value, Constant) or value.modulo is not None or value.loop_variant:
@@ -120,6 +150,8 @@ def compare(m: Interpreter, sign: ast.cmpop, left: Any, right: Any, node: ast.ex
         return _counted(m, kind, left, right)
     if isinstance(right, Constant) and right.loop_variant and kind in (ast.Eq, ast.NotEq):
         return _counted(m, kind, right, left)
+    if kind in (ast.Lt, ast.GtE) and (loop := _counted_to_its_end(m, left, right)) is not None:
+        return Constant(_is_last(m, loop) == (kind is ast.GtE))
     if isinstance(left, Thing) and not left.known and isinstance(constant(right), str):
         left = Unknown(m.key(left))  # `args.optimizer == "adam"` asks for a name
     if isinstance(left, Unknown) and isinstance(right, Constant) and kind in (ast.Eq, ast.NotEq):
@@ -229,6 +261,8 @@ def _numbers(m: Interpreter, kind: type[ast.cmpop], left: Constant, right: Const
             ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE,
         }  # fmt: skip
         left, right, kind = right, left, swap.get(kind, kind)
+    if left.modulo is not None and (is_rest := _OF_REST.get((kind, right.value))) is not None:
+        return Constant((left.value != 0) == is_rest, modulo=left.modulo)
     if left.modulo is not None and kind in (ast.Eq, ast.NotEq):
         wanted = 0 if right.value == 0 else 1
         return Constant((left.value == wanted) == (kind is ast.Eq), modulo=left.modulo)
@@ -269,6 +303,19 @@ def _counted(m: Interpreter, kind: type[ast.cmpop], left: Constant, right: Any) 
             found.equals = (right.key, left.value)
         return found
     return Constant(outcome == (kind is ast.Eq), modulo=left.modulo)
+
+
+def _counted_to_its_end(m: Interpreter, left: Value, right: Value) -> Loop | None:
+    """The loop of `i < len(loader) - 1` or `i + 1 < len(loader)`, which is false in its last
+    turn."""
+    loop = left.loop_variant if isinstance(left, Constant) and left.modulo is None else None
+    if not isinstance(left, Constant) or not isinstance(loop, Loop):
+        return None
+    length = re.fullmatch(r"(\()?len\(.+\)(?(1) - 1\))", m.key(right))
+    index = next((turn.index for turn in m.turns if turn.loop is loop), None)
+    if length is None or index is None or left.value - index != (0 if length[1] else 1):
+        return None
+    return loop
 
 
 def _is_last(m: Interpreter, loop: Loop) -> bool:

@@ -19,6 +19,7 @@ from typing import Any
 from trueloop.doctor.model.events import Ended, Event
 from trueloop.doctor.model.findings import Finding
 from trueloop.doctor.model.nodes import walk
+from trueloop.doctor.model.things import Thing
 from trueloop.doctor.rules.base import Rule, RuleRunner
 from trueloop.doctor.static.inputs.skipped import Gaps
 from trueloop.doctor.static.interpreter.branches import BranchPolicy
@@ -42,6 +43,7 @@ from trueloop.doctor.static.interpreter.values import (
     Constant,
     Function,
     Generator,
+    Instance,
     Method,
     Module,
     Scope,
@@ -207,8 +209,10 @@ class FileAnalysis:
             machine.budget += 10  # the end is not a step of the program
             unread = unread_backward(machine)
             machine.emit(
-                Ended, self.module.tree, whole_program=whole_program, unread_backward=unread
-            )
+                Ended, self.module.tree, whole_program=whole_program, unread_backward=unread,
+                handed_on=tuple(machine.reach.handed_on),
+                switched=_switched([each.module for each in machine.namespaces.values()]),
+            )  # fmt: skip
         except OutOfBudgetError:
             if machine.stopped is not None:  # what was seen before still counts
                 limit = effort.steps if budget == effort.steps else 0
@@ -232,6 +236,12 @@ class FileAnalysis:
         self.spent += machine.steps
         self.entered.update(machine.entered)
         return machine
+
+
+def _switched(modules: list[Module]) -> frozenset[str]:
+    """The names of which a file calls `eval` or `train`."""
+    uses = (each for module in modules for each in module.survey.uses.items())
+    return frozenset(name for name, used in uses if not used.isdisjoint({"eval", "train"}))
 
 
 def _detours(run: Interpreter) -> Iterator[tuple[str, bool]]:
@@ -353,7 +363,8 @@ def _from(module: Module, definition: Any, owner: list[str]) -> Callable[[Interp
         scope = definitions(m, module)
         if INSIDE in owner:
             m.beginning = True
-            start(m, Function(definition, scope, module, definition.name), [], {}, definition)
+            inner = Function(definition, scope, module, definition.name)
+            m.reach.handed_on.append(start(m, inner, [], {}, definition))
             return
         holder: Value | None = None
         for name in owner:
@@ -370,6 +381,8 @@ def _from(module: Module, definition: Any, owner: list[str]) -> Callable[[Interp
         found = start(m, function, mine, {}, definition)
         if isinstance(found, Generator):
             elements(m, found, definition)
+        kept = [each.attributes.values() for each in mine if isinstance(each, Instance | Thing)]
+        m.reach.handed_on += [found, *itertools.chain(*kept)]
 
     return drive
 
@@ -388,7 +401,9 @@ def _beginnings(
     found = [
         (node, owner)
         for node, owner in _walk(reading.module.tree.body, [])
-        if survey.interesting(node) or (owner and node.name == "__init__")
+        if survey.interesting(node)
+        or any(survey.trains(node.name))
+        or (owner and node.name == "__init__")
     ]
     yield from (each for each in found if each[0].name not in called)
     yield from (each for each in found if each[0].name in called)

@@ -116,6 +116,7 @@ class Interpreter(Counting, ABC):
         """The windows whose branches the run is in."""
         self.tested: list[AccumulationWindow] = []
         """The windows that the test under way has asked about."""
+        self.rest_in: tuple[AccumulationWindow, ...] = ()  # of the block, where a branch leaves it
         self.modules: list[Module] = []
         self.functions: list[str] = []
         self.receivers: list[Value] = []

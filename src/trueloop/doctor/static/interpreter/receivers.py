@@ -52,7 +52,8 @@ def receiver(m: Interpreter, cls: Class, definition: ast.AST) -> Value:
 
 def _forget_what_comes_later(made: Instance | Thing, cls: Class) -> None:
     """An attribute that is None at first and set by a different method (`self.model = None`, until
-    `build()`) is not known when a third one begins."""
+    `build()`), or by a subclass if its methods are called here, is not known when a third one
+    begins."""
     later = _set_after_init(cls.node)
     for name, value in [*made.attributes.items()]:
         if name in later and isinstance(value, Constant) and value.value is None:
@@ -61,13 +62,14 @@ def _forget_what_comes_later(made: Instance | Thing, cls: Class) -> None:
 
 @once
 def _set_after_init(node: ast.ClassDef) -> frozenset[str]:
-    """The attributes that methods other than `__init__` assign to their object."""
+    """The attributes that methods other than `__init__` assign to their object, or of which they
+    take an attribute."""
     return frozenset(
         target.attr
         for method in node.body
         if isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)) and method.name != "__init__"
         for each in ast.walk(method)
-        if isinstance(each, ast.Assign)
-        for target in each.targets
+        if isinstance(each, ast.Assign | ast.Attribute)
+        for target in (each.targets if isinstance(each, ast.Assign) else [each.value])
         if isinstance(target, ast.Attribute) and getattr(target.value, "id", "") == "self"
     )

@@ -18,8 +18,8 @@ from trueloop.doctor.static.interpreter.branches import (
     backwards_left_out,
     branch_that_updates,
     option_alone,
-    returns_without_option,
 )
+from trueloop.doctor.static.interpreter.counters import closes_window
 from trueloop.doctor.static.interpreter.decorators import decorate
 from trueloop.doctor.static.interpreter.expressions import arithmetic, evaluate
 from trueloop.doctor.static.interpreter.inference import guess, is_no_tensor
@@ -62,7 +62,7 @@ def run_block(m: Interpreter, body: list[ast.stmt], scope: Scope) -> ControlFlow
 
 
 def _run(m: Interpreter, body: list[ast.stmt], scope: Scope) -> ControlFlow | None:
-    for statement in body:
+    for position, statement in enumerate(body):
         m.steps += 1
         if m.steps > m.budget:
             m.spend(0, statement)
@@ -72,6 +72,10 @@ def _run(m: Interpreter, body: list[ast.stmt], scope: Scope) -> ControlFlow | No
         signal = handler(m, statement, scope)
         if signal is not None:
             return signal
+        if m.rest_in:
+            windows, m.rest_in = m.rest_in, ()
+            with m.guarded((), windows):
+                return _run(m, body[position + 1 :], scope)
     return None
 
 
@@ -394,17 +398,12 @@ def _nonlocal(m: Interpreter, node: ast.Nonlocal, scope: Scope) -> ControlFlow |
 
 
 def _if(m: Interpreter, node: ast.If, scope: Scope) -> ControlFlow | None:
-    preferred: bool | None = None
-    if m.project.leaves(node.body):
-        files = (scope.module.survey, m.modules[0].survey)
-        preferred = not m.policy.optional and returns_without_option(node, files)
-    elif m.project.leaves(node.orelse):
-        preferred = True
-    elif m.turns and scope.module.survey.ends_loop(node.body):
-        preferred = False
+    preferred = conditions.preferred_outcome(m, node, scope)
     tested = len(m.tested)
     updates = branch_that_updates(node) if m.turns else None
-    outcome, guards = conditions.outcome_of(m, node.test, scope, preferred, updates)
+    outcome, guards = (closes_window(m, node, scope) if updates else None), list[str]()
+    if outcome is None:
+        outcome, guards = conditions.outcome_of(m, node.test, scope, preferred, updates)
     windows = m.tested[tested:]
     del m.tested[tested:]
     if guards:
@@ -419,10 +418,11 @@ def _if(m: Interpreter, node: ast.If, scope: Scope) -> ControlFlow | None:
         if alone and not any(each.removeprefix("not ") in m.varying for each in guards):
             m.reach.passed_alone.setdefault(guards[0], set()).update(alone)
     body = node.body if outcome else node.orelse
-    if not body or not (guards or windows):
-        return run_block(m, body, scope)
     with m.guarded(guards, windows):
-        return run_block(m, body, scope)
+        signal = run_block(m, body, scope)
+    if windows and signal is None and m.project.leaves(node.orelse if outcome else node.body):
+        m.rest_in = tuple(windows)  # `if (i + 1) % n: continue`
+    return signal
 
 
 def _with(m: Interpreter, node: ast.With | ast.AsyncWith, scope: Scope) -> ControlFlow | None:

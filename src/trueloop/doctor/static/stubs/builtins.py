@@ -40,6 +40,7 @@ from trueloop.doctor.static.interpreter.values import (
     Unknown,
     Value,
 )
+from trueloop.doctor.static.stubs.settings import overridden
 from trueloop.doctor.static.stubs.tensors import add_up
 
 
@@ -255,6 +256,8 @@ def _setattr(call: LibraryCall) -> Value:
         model, value = call.args[0], call.args[2]
         key = call.machine.key(call.args[1])
         write(call.machine, model, f"<{key}>", value, call.node)
+    elif len(call.args) == 3 and isinstance(call.args[0], Instance):
+        overridden(call.args[0])
     return NONE
 
 

@@ -80,9 +80,10 @@ def _layer(call: LibraryCall) -> Value:
 
 
 _ZOOS = ("torchvision.models.*", "timm.*", "segmentation_models_pytorch.*",
-         "efficientnet_pytorch.*", "monai.networks.nets.*", "sentence_transformers.*", "peft.*",
-         "torch.hub.load")  # fmt: skip
+         "efficientnet_pytorch.*", "pytorch_fid.inception.*", "monai.networks.nets.*",
+         "sentence_transformers.*", "peft.*", "torch.hub.load")  # fmt: skip
 
+_PRETRAINED = ("pretrained", "weights")
 _NO_NETWORKS = ("Config", "Example", "Evaluator", "Trainer", "Arguments", "Sampler", "Callback")
 
 
@@ -96,7 +97,10 @@ def _from_zoo(call: LibraryCall) -> Value:
         return call.unknown(*call.args)
     if ".utils." in call.name or short.endswith(_NO_NETWORKS):
         return call.unknown(*call.args, *call.kwargs.values())
-    return _foreign_model(call)
+    made = _foreign_model(call)
+    asked = [constant(call.kwargs[name], True) for name in _PRETRAINED if name in call.kwargs]
+    made.pretrained = any(asked) or call.name.startswith("pytorch_fid.")
+    return made
 
 
 @calls("transformers.*", "diffusers.*")

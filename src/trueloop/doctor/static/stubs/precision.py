@@ -16,12 +16,15 @@ from trueloop.doctor.model.events import (
     Unscale,
 )
 from trueloop.doctor.model.things import Model, Optimizer, Scaler, Tensor
+from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.syntax import written
 from trueloop.doctor.static.interpreter.values import (
     NONE,
+    Class,
     CombinedIterable,
     DictValue,
+    Function,
     LibraryName,
     OpaqueObject,
     Parameters,
@@ -98,6 +101,8 @@ def _scaler_step(call: LibraryCall) -> Value:
         call.expose(*call.args, call.receiver)
         return call.unknown()
     note_own_step(optimizer)
+    names = _called_in_class(call.machine)
+    call.receiver.never_unscales = "scale" in names and "unscale_" not in names
     written = _argument(call)
     call.emit(
         OptimizerStep,
@@ -107,6 +112,19 @@ def _scaler_step(call: LibraryCall) -> Value:
         scaler_spelled=spelled(call),
     )
     return NONE
+
+
+def _called_in_class(m: Interpreter) -> set[str]:
+    """Last parts of the names that the methods of the class around this call."""
+    cls = getattr(m.receivers[-1], "cls", None) if m.receivers else None
+    return {
+        name
+        for kind in (cls.lineage() if isinstance(cls, Class) else ())
+        if isinstance(kind, Class)
+        for method in kind.namespace.values()
+        if isinstance(method, Function)
+        for name in method.module.survey.contents[id(method.node)].names
+    }
 
 
 def _argument(call: LibraryCall) -> str:

@@ -1,0 +1,50 @@
+"""Counters of micro-batches that are set back by hand: `if count == n: ...; count = 0`."""
+
+from __future__ import annotations
+
+import ast
+
+from trueloop.doctor.model.things import AccumulationWindow
+from trueloop.doctor.static.interpreter.interpreter import Interpreter
+from trueloop.doctor.static.interpreter.syntax import once, written
+from trueloop.doctor.static.interpreter.values import Constant, Scope, Unknown
+
+TURNS = 2
+"""In a window of the few turns that represent all."""
+
+
+def closes_window(m: Interpreter, node: ast.If, scope: Scope) -> bool | None:
+    """The outcome of a test whether a counter has come to the size of its window, which the branch
+    sets back; None for other tests."""
+    counter = _set_back(node)
+    if counter is None or not m.turns:
+        return None
+    assert isinstance(node.test, ast.Compare)
+    count, size = m.evaluate(counter, scope), m.evaluate(node.test.comparators[0], scope)
+    if not isinstance(count, Constant) or not isinstance(count.value, int):
+        return None
+    if isinstance(size, Constant) and not (isinstance(size.value, int) and size.value > 1):
+        return None
+    if not isinstance(size, (Constant, Unknown)):
+        return None
+    if isinstance(size, Unknown) and m.window_of_one(size.key):
+        return True
+    m.tested.append(AccumulationWindow(m.size(size), None))
+    return count.value >= TURNS
+
+
+@once
+def _set_back(node: ast.If) -> ast.expr | None:
+    """The counter that a test compares and its branch sets to zero."""
+    test = node.test
+    if not isinstance(test, ast.Compare) or not isinstance(test.left, (ast.Name, ast.Attribute)):
+        return None
+    if len(test.ops) > 1 or not isinstance(test.ops[0], (ast.Eq, ast.GtE)):
+        return None
+    name = written(test.left)
+    for each in node.body:
+        targets = each.targets if isinstance(each, ast.Assign) else ()
+        if any(written(target) == name for target in targets):
+            value = getattr(each.value, "value", None) if isinstance(each, ast.Assign) else None
+            return test.left if value == 0 and value is not False else None
+    return None
