@@ -68,19 +68,15 @@ class Model(Nested, Thing):
     parameters_of: list[Model] | None = field(default_factory=list, repr=False)
     """Other modules whose parameters a `ParameterList` was given; None where unknown (in
     source)."""
-    sharded: bool | None = None
-    """Its parameters are, among the ranks that share the data."""
-    device_ids: bool = False
-    """A wrapper was given devices."""
-    ranks: int = 0
-    """Processes in its wrapper's group; 0 where unknown."""
+    sharded: bool | None = None  # its parameters are, among the ranks that share the data
+    device_ids: bool = False  # a wrapper was given devices
+    ranks: int = 0  # processes in its wrapper's group; 0 where unknown
     arguments: dict[str, Any] = field(default_factory=dict, repr=False)
     """Those of its constructor that are constants, by the names that torch gives them."""
     guards: frozenset[str] = frozenset()
     """Open conditions that it was made under; see `Event.guards`."""
 
-    copy_of: Model | None = field(default=None, repr=False)
-    """The model that it was copied from, weights and all (in source)."""
+    copy_of: Model | None = field(default=None, repr=False)  # what it was copied from (in source)
     eps: PositionalEps | None = None
     born: int = field(default_factory=births.__next__, repr=False)  # see `births`
 
