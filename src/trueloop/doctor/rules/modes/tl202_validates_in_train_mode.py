@@ -275,14 +275,19 @@ class ValidatesInTrainMode(Rule):
             for child in member.children.values()
             if child.kind.rpartition(".")[2] in MODE_DEPENDENT_LAYERS
         ]
+        # A later turn's call may not have been read again: what the same line called counts.
+        same = (
+            each
+            for each in self.forwards.by_serial.values()
+            if each.place == forward.place and each.model is model
+        )
+        used = {layer for each in same for layer in each.switched_on}
         return (
             bool(layers)
             and all(turn.loop.simulated for turn in forward.turns)
             and not any(member.asks_mode or not member.complete for member in model.family())
             and all(
-                holder.cls is not None
-                and layer.kind == "torch.nn.Dropout"
-                and layer not in forward.switched_on
+                holder.cls is not None and layer.kind == "torch.nn.Dropout" and layer not in used
                 for holder, layer in layers
             )
         )
