@@ -27,7 +27,7 @@ def ten() -> Path:
         ("out.csv", polars.read_csv),
         ("out.parquet", polars.read_parquet),
         ("out.json", polars.read_json),
-        ("new/folder/OUT.CSV", polars.read_csv),
+        ("OUT.CSV", polars.read_csv),
     ],
 )
 def test_predictions_are_the_models(

@@ -88,7 +88,7 @@ WRONG = [
     (f"{TEXT} long.txt --preset huge", "no preset is called 'huge'"),
     (f"{TEXT} long.txt --init gone", "name the folder that has the model's config.json"),
     (f"{TEXT} long.txt --lora query", "name its folder with --init, or leave --lora out"),
-    (f"{TEXT} long.txt --heads 3", "width=128 cannot be divided by heads=3"),
+    (f"{TEXT} long.txt --heads 3", "--width 128 cannot be divided by --heads 3"),
     # tasks of the user's
     ("train broken.py:Mine", "line 1: SyntaxError"),
     ("train raises.py:Mine", "line 1: ZeroDivisionError: division by zero: fix the file"),

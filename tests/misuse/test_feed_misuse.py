@@ -288,10 +288,10 @@ OPTIONS: dict[str, Wrong] = {
         ConfigError, "transform needs", "inside it",
     ),
     "loader and batch_size": Wrong(
-        given(DataLoader(X, 2), 2), ConfigError, "without batch_size", "Feed(loader.dataset, ...)"
+        given(DataLoader(X, 2), 2), ConfigError, "takes no batch_size", "Feed(loader.dataset, ...)"
     ),
     "loader and shuffle": Wrong(
-        given(DataLoader(X, 2), shuffle=True), ConfigError, "without shuffle", "in the loader"
+        given(DataLoader(X, 2), shuffle=True), ConfigError, "takes no shuffle", "in the loader"
     ),
     "epoch('1')": Wrong(lambda: Feed(X, 2).epoch("1"), ConfigError, "epoch='1'", "epoch=0"),
     "epoch(-1)": Wrong(lambda: Feed(X, 2).epoch(-1), ConfigError, "epoch=-1", "epoch=0"),

@@ -544,7 +544,7 @@ FIT: dict[str, Wrong] = {
     ),
     "early_stop of no score": Wrong(
         lambda: with_val(early_stop=trueloop.EarlyStopping("val_f1"))(), ConfigError,
-        "'val_f1'", "The scores are 'train_loss', 'val_loss'",
+        "'val_f1'", "'train_loss', 'val_loss'",
     ),
     "checkpoints='ck'": Wrong(
         with_val(checkpoints="ck"), ConfigError, "='ck'", "Checkpoints('ck')"
