@@ -27,6 +27,7 @@ READY  := $(VENV)/.ready
 
 demo: $(READY)
 	$(BIN)/trueloop train spiral --run runs/demo-$$(date +%Y%m%d-%H%M%S)
+	@echo 'to use trueloop in this shell: . $(BIN)/activate'
 
 # mypy has one process: the tests begin beside it.
 test: lint
@@ -125,6 +126,7 @@ $(TORCH_VENV)/.ready: pyproject.toml constraints.txt
 # constraints.txt pins the CPU build of torch, so that a fresh clone does not pull gigabytes of CUDA.
 # pip would write the byte code with one process. Some packages have files for other Pythons.
 $(READY): pyproject.toml constraints.txt
+	@echo 'installing PyTorch and the tools of the tests into $(VENV): some minutes, once'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile \
 		-c constraints.txt -e '.[dev]'

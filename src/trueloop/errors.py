@@ -11,6 +11,8 @@ import difflib
 import functools
 import re
 from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 __all__ = [
@@ -217,6 +219,17 @@ _SYNONYMS = {
 def _targets(name: str) -> tuple[str, ...]:
     """The names of ours for which `name` is a common one elsewhere, in snake case."""
     return tuple(ours for ours, others in _SYNONYMS.items() if name in others.split())
+
+
+def nearest_path(path: Path, remedy: str) -> str:
+    """The end of a message about a path that does not exist: one beside it that is spelled alike
+    ("did you mean 'data/houses.csv'?"), or else the remedy."""
+    try:
+        beside = [each.name for each in islice(path.parent.iterdir(), 10_000)]
+    except OSError:
+        return remedy
+    alike = difflib.get_close_matches(path.name[:100], beside, n=1, cutoff=0.75)
+    return f"did you mean {str(path.parent / alike[0])!r}?" if alike else remedy
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str:

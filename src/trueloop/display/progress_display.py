@@ -23,6 +23,8 @@ _COST = 1 / 200
 _HEARTBEAT = 60.0
 """Without a terminal: seconds after which a long epoch gives a sign of life."""
 
+ELLIPSIS = "  …"
+
 
 class ProgressDisplay:
     """A sink for `StepRecord` and `EvalRecord` that shows how the run is going.
@@ -210,16 +212,22 @@ class ProgressDisplay:
             self._refresh(now)
 
     def _choice(self, scores: dict[str, float], used: int) -> str:
-        """As many scores as fit in one line: the losses, the monitored one, then the others."""
+        """As many scores as fit in one line: the losses, the monitored one, then the others; an
+        ellipsis replaces the rest."""
         wanted = ["train_loss", "val_loss", self.monitor or "", *scores]
+        names = dict.fromkeys(name for name in wanted if name in scores)
+        texts = [f"{_short(name)} {number(scores[name])}" for name in names]
         room = self._screen.width - used
+        if sum(len(text) + 2 for text in texts) <= room:
+            return "  ".join(texts)
+        room -= len(ELLIPSIS)
         chosen: list[str] = []
-        for name in dict.fromkeys(name for name in wanted if name in scores):
-            text = f"{_short(name)} {number(scores[name])}"
+        for text in texts:
             room -= len(text) + 2
-            if room >= 0:
-                chosen.append(text)
-        return "  ".join(chosen)
+            if room < 0:
+                break
+            chosen.append(text)
+        return "  ".join(chosen) + ELLIPSIS
 
     def _is_best(self, record: EvalRecord) -> bool:
         value = record.scores.get(self.monitor or "")

@@ -9,7 +9,7 @@ import zlib
 from pathlib import Path
 from types import ModuleType
 
-from trueloop.errors import ConfigError, nearest
+from trueloop.errors import ConfigError, nearest, nearest_path
 from trueloop.files import special_kind
 from trueloop.tasks import own
 from trueloop.tasks.base import PredictInput, Splits, Task
@@ -62,7 +62,8 @@ def _import_file(path: Path) -> ModuleType:
     if not path.is_file():
         if kind := special_kind(path):
             raise ConfigError(f"{path} is {kind}: name a Python file before the colon")
-        raise ConfigError(f"no file {path}: check the path before the colon")
+        remedy = nearest_path(path, "check the path before the colon")
+        raise ConfigError(f"no file {path}: {remedy}")
     path = path.resolve()
     name = _importable_name(path)
     spec = importlib.util.spec_from_file_location(name, path)

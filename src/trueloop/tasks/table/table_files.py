@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trueloop.errors import DataError
+from trueloop.errors import DataError, nearest_path
 from trueloop.files import cannot_read, read_bytes
 from trueloop.tasks.table.column_encoding import RowErrors
 
@@ -68,7 +68,7 @@ def _bytes(path: Path) -> bytes:
     try:
         content = read_bytes(path)
     except FileNotFoundError:
-        raise DataError(f"no file {path}: check --data") from None
+        raise DataError(f"no file {path}: {nearest_path(path, 'check --data')}") from None
     except OSError as error:
         raise DataError(cannot_read(path, error)) from None
     if content.startswith(b"\x1f\x8b"):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from trueloop import files
-from trueloop.errors import DataError
+from trueloop.errors import DataError, nearest_path
 from trueloop.names import printable
 from trueloop.tasks.images.image_folder import natural
 
@@ -76,7 +76,7 @@ def find(path: Path) -> TextParts:
     if kind := files.special_kind(path):
         raise DataError(f"{path} is {kind}: give a text file, or a folder of them")
     if not path.exists():
-        raise DataError(f"no file or folder {path}: check the path")
+        raise DataError(f"no file or folder {path}: {nearest_path(path, 'check the path')}")
     if not path.is_dir():
         return TextParts({"train": [_whole(path)]}, are_tokens=path.suffix in TOKEN_FILES)
     by_part = _parts_of(path)

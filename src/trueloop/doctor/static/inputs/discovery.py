@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from trueloop.errors import ConfigError
+from trueloop.errors import ConfigError, nearest_path
 
 SUFFIXES = (".py", ".ipynb", ".md")
 SKIPPED_FOLDERS = frozenset(
@@ -66,7 +66,9 @@ def find_files(
             raise ConfigError(f"{path!r} is not a path: write the name of a file or folder")
         root = os.path.normpath(os.path.expanduser(path))
         if not os.path.lexists(root):
-            raise ConfigError(f"no such file or folder: {path}: check the path")
+            raise ConfigError(
+                f"no such file or folder: {path}: {nearest_path(path, 'check the path')}"
+            )
         if os.path.isdir(root):
             found = _below(root, is_excluded, wanted.problems)
         else:
