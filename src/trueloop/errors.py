@@ -244,7 +244,8 @@ def nearest(name: str, candidates: Iterable[str]) -> str:
     close = [candidate for candidate in known if candidate.replace("-", "_") in meant]
     if not close:
         lowered = {candidate.lower(): candidate for candidate in known}
-        alike = difflib.get_close_matches(name[:100].lower(), lowered, n=3, cutoff=0.6)
+        cutoff = 0.5 if len(name) <= 4 else 0.6  # one letter of a short name is much of it
+        alike = difflib.get_close_matches(name[:100].lower(), lowered, n=3, cutoff=cutoff)
         close = [lowered[match] for match in alike]
     if close:
         return "did you mean " + " or ".join(repr(candidate) for candidate in close) + "?"

@@ -58,7 +58,7 @@ def test_mistakes_are_one_line(tmp_path: Path, command: Any) -> None:
     train = ("train", "text", "--data", text, "--run", tmp_path / "run")
     for words, message in (
         (("--preset", "huge"), "no preset is called 'huge'"),
-        (("--heads", "3"), "cannot be divided by heads=3"),
+        (("--heads", "3"), "cannot be divided by --heads 3"),
         (("--batch-tokens", "1000"), "write --batch-tokens 768 or 1024"),
         (("--context", "100000"), "needs 100,001"),
         (("--width", "16384", "--layers", "16"), "GiB of memory"),

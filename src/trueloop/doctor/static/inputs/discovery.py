@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
 from trueloop.errors import ConfigError, nearest_path
@@ -67,7 +68,7 @@ def find_files(
         root = os.path.normpath(os.path.expanduser(path))
         if not os.path.lexists(root):
             raise ConfigError(
-                f"no such file or folder: {path}: {nearest_path(path, 'check the path')}"
+                f"no such file or folder: {path}: {nearest_path(Path(path), 'check the path')}"
             )
         if os.path.isdir(root):
             found = _below(root, is_excluded, wanted.problems)
