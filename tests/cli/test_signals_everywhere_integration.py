@@ -88,7 +88,9 @@ def test_a_ctrl_c_in_the_first_seconds(moment: str, again: str, entry: str, word
     assert not Path("new").exists()
 
 
-@pytest.mark.parametrize(("module", "below"), [("torch._C", True), ("torchinfo", False)])
+@pytest.mark.parametrize(
+    ("module", "below"), [("torch", True), ("torch._dynamo", False), ("torchinfo", False)]
+)
 def test_no_exception_goes_through_the_c_of_torch(module: str, below: bool) -> None:
     found: list[bool] = []
 

@@ -16,7 +16,6 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from importlib.machinery import ExtensionFileLoader
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -180,19 +179,15 @@ class Signals:
 
 
 def _is_below_torchs_import(frame: FrameType | None) -> bool:
-    """Whether torch, or a module in C, is being imported.
+    """Whether `import torch` is under way.
 
-    Where C++ has called Python and an exception comes back, the process ends with SIGABRT, or the
-    import carries on without what it asked for. Nothing is lost by leaving at once: a command has
-    not begun to write when it imports torch.
+    Where its C++ has called Python (to import numpy) and an exception comes back, the process ends
+    with SIGABRT, or the import carries on without numpy. Nothing is lost by leaving at once: a
+    command has nothing to save before torch is there. Modules of torch that are imported later, in
+    the middle of a command, are Python.
     """
     while frame is not None:
-        name = frame.f_code.co_name
-        if name == "<module>" and frame.f_globals.get("__name__", "").split(".")[0] == "torch":
-            return True
-        if name in ("create_module", "exec_module") and isinstance(
-            frame.f_locals.get("self"), ExtensionFileLoader
-        ):
+        if frame.f_code.co_name == "<module>" and frame.f_globals.get("__name__") == "torch":
             return True
         frame = frame.f_back
     return False
