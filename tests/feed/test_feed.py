@@ -242,11 +242,11 @@ X = torch.arange(10)
         (lambda: Feed(Path("data.csv"), 2), DataError, "read it first"),
         (lambda: Feed(7, 2), DataError, "the data is an int"),
         (lambda: Feed(None, 2), DataError, "the data is None"),
-        (lambda: Feed(loader(Squares()), 4), ConfigError, "without batch_size"),
+        (lambda: Feed(loader(Squares()), 4), ConfigError, "no batch_size with it"),
         (
             lambda: Feed(loader(Squares()), shuffle=True, workers=2, seed=1, transform=print),
             ConfigError,
-            "without shuffle, seed, transform, workers",
+            "no shuffle, seed, transform, workers with it",
         ),
         (lambda: Feed(loader(TensorDataset(X[:0]))), DataError, "no samples"),
         (lambda: Feed(loader(TensorDataset(X[:3]), drop_last=True)), ConfigError, "drop_last"),
