@@ -238,5 +238,5 @@ def test_what_cannot_work_is_refused(data: Any, options: dict[str, Any], says: s
 
 def test_a_loader_takes_no_weights() -> None:
     loader = torch.utils.data.DataLoader(TensorDataset(torch.zeros(3)), 2)
-    with pytest.raises(ConfigError, match="without weights"):
+    with pytest.raises(ConfigError, match="no weights with it"):
         Feed(loader, weights=[1, 2, 3])
