@@ -225,7 +225,7 @@ def nearest_path(path: Path, remedy: str) -> str:
     """The end of a message about a path that does not exist: one beside it that is spelled alike
     ("did you mean 'data/houses.csv'?"), or else the remedy."""
     try:
-        beside = [each.name for each in islice(path.parent.iterdir(), 10_000)]
+        beside = [each.name for each in islice(path.parent.iterdir(), 10_000) if each != path]
     except OSError:
         return remedy
     alike = difflib.get_close_matches(path.name[:100], beside, n=1, cutoff=0.75)
