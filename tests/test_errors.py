@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 
 import pytest
 
-from trueloop.errors import ConfigError, DataError, RunError, nearest, shortened
+from trueloop.errors import ConfigError, DataError, RunError, nearest, nearest_path, shortened
 
 
 def test_short_messages_stay_as_they_are() -> None:
@@ -49,3 +50,13 @@ def test_nearest(name: str, known: list[str], hint: str) -> None:
 
 def test_the_nearest_of_a_very_long_name_is_found_at_once() -> None:
     assert nearest("x" * 1_000_000, ["lr", "epochs"]) == "known: 'epochs', 'lr'"
+
+
+def test_a_path_that_does_not_exist_is_answered_with_one_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "houses.csv").touch()
+    (tmp_path / "dangling.csv").symlink_to("nowhere")
+    meant = str(tmp_path / "houses.csv")
+    assert nearest_path(tmp_path / "house.csv", "check") == f"did you mean {meant!r}?"
+    assert nearest_path(tmp_path / "cars.csv", "check") == "check"
+    assert nearest_path(tmp_path / "dangling.csv", "check") == "check"
+    assert nearest_path(tmp_path / "gone" / "houses.csv", "check") == "check"

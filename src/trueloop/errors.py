@@ -225,11 +225,11 @@ def nearest_path(path: Path, remedy: str) -> str:
     """The end of a message about a path that does not exist: one beside it that is spelled alike
     ("did you mean 'data/houses.csv'?"), or else the remedy."""
     try:
-        beside = [each.name for each in islice(path.parent.iterdir(), 10_000) if each != path]
+        beside = {each.stem: each for each in islice(path.parent.iterdir(), 10_000) if each != path}
     except OSError:
         return remedy
-    alike = difflib.get_close_matches(path.name[:100], beside, n=1, cutoff=0.75)
-    return f"did you mean {str(path.parent / alike[0])!r}?" if alike else remedy
+    alike = difflib.get_close_matches(path.stem[:100], beside, n=1, cutoff=0.75)
+    return f"did you mean {str(beside[alike[0]])!r}?" if alike else remedy
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str:
