@@ -67,14 +67,23 @@ def shares(loader: DataLoader[Any], path: str, name: str) -> bool:
 
 def differs(file: str, place: Location, here: list[Site]) -> bool | None:
     """Whether ranks write different files here, or only some of them write."""
-    if file.startswith("<") or re.search(rf"(?<!\d){rank()}(?!\d)", os.path.basename(file)):
+    if file.startswith("<") or _contains_number(os.path.basename(file), rank()):
         return True
-    if str(os.getpid()) in file or (socket.gethostname() or "\0") in file:
+    if _contains_number(file, os.getpid()) or _contains_word(file, socket.gethostname()):
         return True
     if DIFFERS_BY_RANK.search(source_map.written(place, 1, "f")):
         return True
     places = [place_at(each.code, each.offset, each.line) for each in here]
     return any(_asks_above(each) for each in places if each.path)
+
+
+def _contains_number(text: str, number: int) -> bool:
+    return bool(re.search(rf"(?<!\d){number}(?!\d)", text))
+
+
+def _contains_word(text: str, word: str) -> bool:
+    """Not as a part of a longer one: a short host name occurs in random names of folders."""
+    return bool(word and re.search(rf"(?<![^\W_]){re.escape(word)}(?![^\W_])", text))
 
 
 def _asks_above(place: Location) -> bool:
