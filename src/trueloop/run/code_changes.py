@@ -103,9 +103,7 @@ def _with_untracked() -> Iterator[str | None]:
     with tempfile.TemporaryDirectory() as folder:
         index = os.path.join(folder, "index")
         if os.path.exists(own):
-            shutil.copy2(
-                own, index
-            )  # with its time, by which git knows what may have changed since
+            shutil.copy2(own, index)  # with its time, by which git knows what has changed since
         _ask("add", "--intent-to-add", "--", *names, index=index)
         yield index
 
