@@ -154,8 +154,7 @@ class Optimizer(Thing):
 class Scheduler(Thing):
     """A learning-rate schedule."""
 
-    kind: str = ""
-    """Only the class name: `CosineAnnealingLR`, `OneCycleLR`, `ReduceLROnPlateau`, ..."""
+    kind: str = ""  # only the class name: `CosineAnnealingLR`, `OneCycleLR`, ...
     optimizer: Optimizer | None = None
     arguments: dict[str, Any] = field(default_factory=dict, repr=False)
     """Those of its constructor, by the names that torch (or transformers) gives them. Lengths are
@@ -238,14 +237,14 @@ class Loader(Thing):
     workers: Size = None
     length: Size = None
     """Batches in an epoch."""
+    length_by_default: int | None = None  # in a run without options (in source)
     sampler: Thing | None = None
     sampler_default: bool = False
     """It is one that a loader makes itself (live)."""
     sampler_given: bool = False
     """One may be given, under some option."""
     epoch_set: bool = False
-    shared_by_hand: bool = False
-    """The program shares the samples out among ranks itself."""
+    shared_by_hand: bool = False  # the program shares the samples out among ranks itself
     open: bool = False
     """Some of its arguments are unknown."""
     dict_batches: bool = False
@@ -498,3 +497,4 @@ class AccumulationWindow(NamedTuple):
     """The `n`."""
     loop: Loop | None
     """The loop whose own count is tested; None for a counter that runs on across loops."""
+    by_default: int | None = None  # of a run without options (in source)

@@ -74,6 +74,8 @@ class CheckpointWithoutOptimizer(Rule):
         self._restored_at = NOWHERE
         self._positioned: set[Scheduler] = set()
         """Schedules that are given a position, or may be."""
+        self._ticks: dict[Scheduler, list[set[Loop]]] = {}
+        """The loops around each tick that came before a loop was known to resume."""
         self._unclear = False
         """Something that may hold an optimizer loads a state, or gets the file."""
 
@@ -126,8 +128,16 @@ class CheckpointWithoutOptimizer(Rule):
         """The optimizer is restored, and its schedule begins again; live, where its count shows
         it."""
         scheduler = event.scheduler
+        if event.metric is not None or scheduler.own_step:
+            self._positioned.add(scheduler)
+        for turn in event.turns:
+            if turn.loop not in self._resumed:
+                self._note(turn.loop)
         resumed = [each for turn in event.turns if (each := self._resumed.get(turn.loop))]
-        if not resumed or event.metric is not None or scheduler.own_step:
+        if not resumed:
+            self._ticks.setdefault(scheduler, []).append({turn.loop for turn in event.turns})
+            return
+        if any(self._resumed.keys().isdisjoint(loops) for loops in self._ticks.pop(scheduler, ())):
             self._positioned.add(scheduler)
         if scheduler in self._positioned or scheduler.first_count != 0 or self._unclear:
             return

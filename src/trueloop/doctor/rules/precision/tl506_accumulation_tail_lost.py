@@ -42,7 +42,8 @@ for i, (inputs, targets) in enumerate(loader):
 
 ## How it is detected
 
-The number of accumulation steps and the number of batches are known and do not divide, the step
+The number of accumulation steps and the number of batches are known, by themselves or by the
+defaults of command-line options, and do not divide, the step
 depends on the loop's own index, and no step follows the last iteration before the next
 `zero_grad()`, the next `backward()` or the end. A counter that continues over epochs has full
 updates and is not reported, and neither is code whose sizes are unknown. In a running program, the
@@ -56,7 +57,7 @@ from dataclasses import dataclass
 
 from trueloop.doctor.model.events import Backward, Ended, LoopLeft, OptimizerStep, ZeroGrad
 from trueloop.doctor.model.findings import Location
-from trueloop.doctor.model.things import Loop, Optimizer
+from trueloop.doctor.model.things import AccumulationWindow, Loop, Optimizer
 from trueloop.doctor.rules.shared.step_order import StepRule, clears, inside, micro, named
 
 
@@ -71,6 +72,8 @@ class Tail:
     batches: int
     watched: bool
     """In a program that runs."""
+    by_default: bool = False
+    """In a run without options."""
     carried: bool = False
     """The next window has begun on top of it."""
 
@@ -159,9 +162,10 @@ class AccumulationTailLost(StepRule):
         for tail in lost:
             self._open.remove(tail)
             size, batches = tail.size, tail.batches
+            where = " (by the options' defaults)" if tail.by_default else ""
             self.report(
                 tail.step.place,
-                f"{batches} batches cannot be divided into updates of {size}"
+                f"{batches} batches{where} cannot be divided into updates of {size}"
                 f" micro-batches: the gradients of the last {batches % size} are {fate},"
                 f" because {named(tail.step.optimizer, tail.step.spelled)} steps only"
                 f" after {size}.",
@@ -170,10 +174,18 @@ class AccumulationTailLost(StepRule):
 
 
 def _written(step: OptimizerStep, loop: Loop) -> Tail | None:
-    batches, size = _batches(loop), _window(step, loop)
-    if batches is None or size is None or batches % size == 0:
+    window = _window(step, loop)
+    if window is None:
         return None
-    return Tail(step, size, batches, watched=False)
+    batches, size = _batches(loop), window.size
+    by_default = not (isinstance(batches, int) and isinstance(size, int))
+    if by_default and loop.loader is not None:
+        batches, size = loop.loader.length_by_default, window.by_default
+    if not (isinstance(batches, int) and isinstance(size, int)):
+        return None
+    if size < 2 or batches % size == 0:
+        return None
+    return Tail(step, size, batches, watched=False, by_default=by_default)
 
 
 def _batches(loop: Loop) -> int | None:
@@ -184,12 +196,12 @@ def _batches(loop: Loop) -> int | None:
     return length if isinstance(length, int) else None
 
 
-def _window(step: OptimizerStep, loop: Loop) -> int | None:
-    """The size of the window whose end the step waits for, counted by the loop's own index."""
+def _window(step: OptimizerStep, loop: Loop) -> AccumulationWindow | None:
+    """The window whose end the step waits for, counted by the loop's own index."""
     if len(step.windows) != 1:
         return None
     turn = next((each for each in step.turns if each.loop is loop), None)
     window = step.windows[0]
     if turn is None or turn.index != 1 or window.loop is not loop:
         return None
-    return window.size if isinstance(window.size, int) and window.size > 1 else None
+    return window

@@ -37,21 +37,82 @@ scheduler = CosineAnnealingLR(optimizer, T_max=epochs)
 In at least two iterations of a loop the schedule steps, its own optimizer does not step in any, and
 a different optimizer with parameters of the same model does; or an optimizer of a different model
 is the only one that trains there and has no schedule, while the schedule's optimizer trained
-before. Not reported: user-defined optimizers (SAM, Lookahead), those passed to code that cannot be
-read, and pairs of optimizers of different models (GANs).
+before. Inside a loop: the optimizer that trained is replaced by one of the same name with no
+schedule, and the old schedule still steps. Not reported: user-defined optimizers (SAM,
+Lookahead), those passed to code that cannot be read, and pairs of optimizers of different models
+(GANs).
 """
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import OptimizerStep
-from trueloop.doctor.model.things import Loop, Optimizer
+from trueloop.doctor.model.events import Made, OptimizerStep, SchedulerStep
+from trueloop.doctor.model.things import Loop, Optimizer, Scheduler
 from trueloop.doctor.rules.shared.schedule_clock import ScheduleClock, ScheduleRule, called
 
 
 class SchedulerOfOtherOptimizer(ScheduleRule):
     code = "TL607"
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._made: dict[Optimizer, Made] = {}
+        self._last: OptimizerStep | None = None
+        """The last step of any optimizer."""
+        self._trained: dict[Optimizer, set[Loop]] = {}
+        """The loops in which each has stepped."""
+        self._idle: dict[Scheduler, list[tuple[SchedulerStep, Optimizer]]] = {}
+        """Ticks since a schedule's optimizer was replaced, and by which."""
+
+    def on_made(self, event: Made) -> None:
+        super().on_made(event)
+        if isinstance(event.thing, Optimizer):
+            self._made[event.thing] = event
+
+    def on_optimizer_step(self, event: OptimizerStep) -> None:
+        super().on_optimizer_step(event)
+        self._last = event
+        self._trained.setdefault(event.optimizer, set()).update(turn.loop for turn in event.turns)
+        for scheduler in [each for each in self._idle if each.optimizer is event.optimizer]:
+            del self._idle[scheduler]
+
+    def on_scheduler_step(self, event: SchedulerStep) -> None:
+        super().on_scheduler_step(event)
+        own, last = event.scheduler.optimizer, self._last
+        if own is None or last is None or not event.guards <= last.guards:
+            return
+        made = self._made.get(last.optimizer)
+        if made is None or not _replaces(last.optimizer, own) or last.optimizer.name != own.name:
+            return
+        around = {turn.loop for turn in event.turns} & {turn.loop for turn in made.turns}
+        if around & self._trained.get(own, set()):
+            self._idle.setdefault(event.scheduler, []).append((event, last.optimizer))
+
+    def _check_replaced(self, clock: ScheduleClock) -> None:
+        """Its optimizer was replaced in the loop that it steps in."""
+        scheduler = clock.scheduler
+        ticks = self._idle.get(scheduler, [])
+        own = scheduler.optimizer
+        if not ticks or own is None or not _plain(own) or not scheduler.known or scheduler.exposed:
+            return
+        tick, other = ticks[0]
+        # In source, the last of a few turns stands for all that follow.
+        if len(ticks) < 2 and not tick.turns[0].loop.simulated:
+            return
+        if any(each.optimizer is other for each in self.clocks):
+            return
+        self.report(
+            other.made,
+            f"This optimizer replaces the one that {called(scheduler)} controls, and has no"
+            " schedule: from here on its learning rate never changes.",
+            related=[
+                (scheduler.made, "the schedule of the optimizer before"),
+                (tick.place, "steps it although its optimizer no longer trains"),
+            ],
+            fix="Create a new schedule for this optimizer here.",
+        )
+
     def check(self, clock: ScheduleClock) -> None:
+        self._check_replaced(clock)
         scheduler, own = clock.scheduler, clock.scheduler.optimizer
         calls = [call for call in clock.calls if clock.own(call)]
         if own is None or not calls or not scheduler.known or scheduler.cls is not None:

@@ -61,6 +61,16 @@ def preferred_outcome(m: Interpreter, node: ast.If, scope: Scope) -> bool | None
     return False if m.turns and scope.module.survey.ends_loop(node.body) else None
 
 
+def preferred_way(m: Interpreter, node: ast.IfExp) -> bool | None:
+    """Of `net if ranks == 1 else Parallel(net)`: what an option adds is the second way."""
+    if not isinstance(node.orelse, ast.Call) or not isinstance(
+        node.body, (ast.Name, ast.Attribute)
+    ):
+        return None
+    plain = written(node.body)
+    return not m.policy.optional if plain in map(written, node.orelse.args) else None
+
+
 def outcome_of(
     m: Interpreter,
     node: ast.expr,

@@ -1,16 +1,30 @@
-"""Counters of micro-batches that are set back by hand: `if count == n: ...; count = 0`."""
+"""Windows of micro-batches, and counters of them that are set back by hand: `if count == n: ...;
+count = 0`."""
 
 from __future__ import annotations
 
 import ast
 
-from trueloop.doctor.model.things import AccumulationWindow
+from trueloop.doctor.model.things import AccumulationWindow, Loop, Size
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
+from trueloop.doctor.static.interpreter.option_defaults import whole_number
 from trueloop.doctor.static.interpreter.syntax import once, written
-from trueloop.doctor.static.interpreter.values import Constant, Scope, Unknown
+from trueloop.doctor.static.interpreter.values import Constant, Scope, Unknown, Value
 
 TURNS = 2
 """In a window of the few turns that represent all."""
+
+
+def window_of(m: Interpreter, value: Value, loop: Loop | None) -> AccumulationWindow:
+    """The window that a count modulo `value` closes."""
+    size = m.size(value)
+    return AccumulationWindow(size, loop, by_default(m, size))
+
+
+def by_default(m: Interpreter, size: Size) -> int | None:
+    """A quantity in a run without options; None where it is not known then either."""
+    surveys = [scope.module.survey for scope in m.namespaces.values()]
+    return whole_number([*(each.survey for each in m.modules), *surveys], size)
 
 
 def closes_window(m: Interpreter, node: ast.If, scope: Scope) -> bool | None:

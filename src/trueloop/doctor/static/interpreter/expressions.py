@@ -11,10 +11,11 @@ from typing import Any
 
 from trueloop.doctor.model.arithmetic import SIZE, computed, is_hashable, is_small, stays_small
 from trueloop.doctor.model.known_values import loop_of
-from trueloop.doctor.model.things import AccumulationWindow, Checkpoint, Loop, Tensor, Thing
+from trueloop.doctor.model.things import Checkpoint, Loop, Tensor, Thing
 from trueloop.doctor.static.interpreter import conditions, imports
 from trueloop.doctor.static.interpreter.attributes import item_of
 from trueloop.doctor.static.interpreter.calls import call
+from trueloop.doctor.static.interpreter.counters import window_of
 from trueloop.doctor.static.interpreter.inference import guess
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.list_lengths import count_of
@@ -225,7 +226,7 @@ def _remainder(m: Interpreter, left: Any, right: Any, node: ast.AST) -> Value:
         return Constant(
             left.value % 2,
             loop_variant=left.loop_variant,
-            modulo=AccumulationWindow(m.size(right), loop),
+            modulo=window_of(m, right, loop),
         )
     return Unknown(f"{m.key(left)} % {m.key(right)}", (left, right), loop_variant=True)
 
@@ -298,7 +299,7 @@ def _bool(m: Interpreter, node: ast.BoolOp, scope: Scope) -> Value:
 
 
 def _conditional(m: Interpreter, node: ast.IfExp, scope: Scope) -> Value:
-    outcome, guards = conditions.outcome_of(m, node.test, scope)
+    outcome, guards = conditions.outcome_of(m, node.test, scope, conditions.preferred_way(m, node))
     m.chose |= bool(guards)
     body = node.body if outcome else node.orelse
     if not guards:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 
+from trueloop.doctor.model.things import Size
 from trueloop.doctor.static.interpreter.branches import BranchPolicy, limit_in
 from trueloop.doctor.static.interpreter.survey import FileSummary
 from trueloop.doctor.static.interpreter.values import Constant, Value
@@ -29,6 +30,12 @@ def decided_by_default(
     if not isinstance(default, str) and not _is_of_a_count(value):
         return None  # `args.local_rank == -1`: the way without the default is to be read, too
     return None if default is None else bool(default == equals[1])
+
+
+def whole_number(surveys: list[FileSummary], size: Size) -> int | None:
+    """A quantity in a run without options; None where it is not known then either."""
+    found = _default(surveys, size) if isinstance(size, str) else size
+    return found if type(found) is int else None
 
 
 def _is_of_a_count(value: Value) -> bool:

@@ -59,7 +59,7 @@ INTERESTING = frozenset(
     " kl_div random_split fit fit_transform Module Sequential CrossEntropyLoss NLLLoss KLDivLoss"
     " BCEWithLogitsLoss binary_cross_entropy_with_logits DistributedDataParallel DDP DataParallel"
     " GradScaler Adam AdamW SGD RMSprop item append criterion loss_fn autocast"
-    " seed_everything Engine create_supervised_trainer".split()
+    " seed_everything Engine create_supervised_trainer init_process_group".split()
 )
 
 

@@ -16,6 +16,7 @@ from trueloop.doctor.model.table_events import (
 )
 from trueloop.doctor.model.things import Dataset, Loader, Sampler, Size, Tensor, Thing
 from trueloop.doctor.static.interpreter.calls import HARMLESS
+from trueloop.doctor.static.interpreter.counters import by_default
 from trueloop.doctor.static.interpreter.list_lengths import count_of
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.syntax import once, written
@@ -294,7 +295,8 @@ def _loader(call: LibraryCall) -> Value:
     )
     if not _is_none(batch_sampler) and batch_sampler is not None:
         found.batch_size = None
-    found.length = _length(found)
+    found.length = _length(found, found.batch_size)
+    found.length_by_default = _length(found, by_default(call.machine, found.batch_size))
     found.attributes.update({"dataset": given or NONE})
     if sampler is not None:
         found.attributes["batch_sampler" if batch_sampler is not None else "sampler"] = sampler
@@ -331,9 +333,8 @@ def _size(call: LibraryCall, position: int, name: str, default: int) -> Size:
     return call.machine.size(value)
 
 
-def _length(loader: Loader) -> Size:
+def _length(loader: Loader, batch: Size) -> int | None:
     size = loader.dataset.size if loader.dataset is not None else None
-    batch = loader.batch_size
     if not (isinstance(size, int) and isinstance(batch, int) and batch > 0):
         return None
     if loader.sampler is not None or loader.drop_last is None:
