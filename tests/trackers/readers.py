@@ -56,7 +56,7 @@ def read_mlflow(folder: Path) -> Curves:
     assert run.info.run_id == state["id"]
     found: Curves = defaultdict(list)
     for name in run.data.metrics:
-        kind = "evaluations" if name.startswith("val_") else "updates"
+        kind = "evaluations" if name.startswith(("val_", "test_")) else "updates"
         for metric in client.get_metric_history(run.info.run_id, name):
             found[f"{kind}/{name}", metric.step].append(metric.value)
     return found
@@ -83,7 +83,7 @@ def read_wandb(folder: Path) -> Curves:
             assert row["_step"] not in steps  # one row a step, also across both parts of the run
             steps.add(row["_step"])
             for key, value in row.items():
-                kind = "evaluations" if key.startswith("val_") else "updates"
+                kind = "evaluations" if key.startswith(("val_", "test_")) else "updates"
                 if not key.startswith("_"):
                     found[f"{kind}/{key}", row["_step"]].append(float(value))
     assert len(runs) == 1
