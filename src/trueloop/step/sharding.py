@@ -149,12 +149,12 @@ class FSDP(Parallel):
         for part in self._parameters():
             whole = getattr(part, "_unsharded_param", None)
             kept = None if whole is None else whole.grad
-            self._stashed.append((part.unsharded_accumulated_grad, kept))
+            self._stashed.append((_accumulated(part), kept))
         self._clear()
 
     def restore(self) -> None:
         for part, (accumulated, gradient) in zip(self._parameters(), self._stashed, strict=True):
-            part.unsharded_accumulated_grad = accumulated
+            _accumulate(part, accumulated)
             if gradient is not None:
                 part._unsharded_param.grad = gradient
         self._stashed = []
@@ -179,7 +179,7 @@ class FSDP(Parallel):
 
     def _clear(self) -> None:
         for part in self._parameters():
-            part.unsharded_accumulated_grad = None
+            _accumulate(part, None)
             if getattr(part, "_unsharded_param", None) is not None:
                 part._unsharded_param.grad = None
 
@@ -199,6 +199,18 @@ class FSDP(Parallel):
                 f"{kind} cannot update sharded parameters ({one_line(error)}): use one of "
                 "trueloop.optimizers, or parallel='ddp'"
             ) from error
+
+
+def _accumulated(part: Any) -> Tensor | None:
+    """The gradient that torch keeps in the dtype of the reduction. From 2.15 on there is none: the
+    whole parameter's own gradient is accumulated."""
+    gradient: Tensor | None = part.__dict__.get("unsharded_accumulated_grad")
+    return gradient
+
+
+def _accumulate(part: Any, gradient: Tensor | None) -> None:
+    if "unsharded_accumulated_grad" in part.__dict__:
+        part.unsharded_accumulated_grad = gradient
 
 
 _OUTSIDE = (
