@@ -60,7 +60,6 @@ UNSEEN = frozenset(
         "TL508-bad_model_cleared_under_accelerate",  # the optimizer seems to step each time
         "TL202-bad_whole_set_in_one_call",  # nothing but its name says what the data is for
         "TL202-bad_tested_after_training_at_once",
-        "TL208-bad_teacher_is_a_deep_copy",  # its weights have no history
         "TL206-bad_attention_in_both_modes",  # inside of one function of torch
         "TL206-bad_rate_of_the_options",
         "TL501-bad_clamped_by_hand",

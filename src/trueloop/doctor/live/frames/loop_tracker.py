@@ -92,10 +92,17 @@ class ThreadLoops:
         level, repeated = self._compare(here, "BatchFetched")
         if level is not None or repeated:
             self._leave(here, level, repeated, moves)
-        outer = [each for each in self.open if each.depth < depth or self._around(each, place)]
+        outer = [
+            each
+            for each in self.open
+            if each.depth < depth or (each.node is not node and self._around(each, place))
+        ]
         self._close(len(outer), moves)
         self._enter(here, moves)
-        loop = self._begin(node, depth, place, moves)
+        if isinstance(node, CodeType) and self.open[-1].node is node:
+            loop = self.open[-1].loop  # all of a comprehension is inside of its loop
+        else:
+            loop = self._begin(node, depth, place, moves)
         loop.kind, loop.loader, loop.turns = "batches", loader, loader.length
         self.open[-1].driver = iterator
         self._outer_are_epochs()
@@ -214,10 +221,13 @@ class ThreadLoops:
         moves.entered.append(loop)
         return loop
 
-    def _header(self, here: list[Site]) -> tuple[int, source_map.LoopNode] | None:
-        """The outermost frame that is at the head of a `for` and does not belong to a generator."""
+    def _header(self, here: list[Site]) -> tuple[int, source_map.LoopNode | CodeType] | None:
+        """The outermost frame that is at the head of a `for` and does not belong to a generator; or
+        a comprehension that asks for the batch itself."""
         generator = 0x20
         for depth, each in enumerate(here):
+            if each is here[-1] and each.code.co_name in source_map.COMPREHENSIONS:
+                return depth, each.code
             if each.code.co_flags & generator and depth:
                 return None
             place = place_at(each.code, each.offset, each.line)

@@ -12,7 +12,7 @@ from trueloop.doctor.model import vocabulary
 from trueloop.doctor.model.findings import Location
 
 LoopNode = ast.For | ast.AsyncFor | ast.While
-_COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
+COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 
 
 class SourceFile:
@@ -119,7 +119,7 @@ def source_of(path: str) -> SourceFile:
 @lru_cache(maxsize=8192)
 def loops_of(code: CodeType, line: int) -> tuple[LoopNode | CodeType, ...]:
     """The loops that contain a line of a code object, outermost first; a comprehension is one."""
-    if code.co_name in _COMPREHENSIONS:
+    if code.co_name in COMPREHENSIONS:
         return (code,)
     return tuple(source_of(code.co_filename).loops_around(line))
 

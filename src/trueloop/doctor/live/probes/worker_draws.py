@@ -201,6 +201,9 @@ class _Reader:
             self._drawn.append((None, Draw(library, place, augmenting(inside))))
         elif called is not UNKNOWN:
             self.apply(called, place, inside, depth + 1)
+        elif isinstance(function, ast.Name):
+            for each in scope.each_of(function.id):
+                self.apply(each, place, inside, depth + 1)
 
     def _own(
         self,
@@ -221,11 +224,21 @@ class _Scope:
 
     def __init__(self, function: FunctionType, owner: Any, node: Any) -> None:
         self._function = function
+        self._node = node
         self._names = FunctionNames(function, owner, node)
 
     def resolve(self, node: ast.AST) -> Any:
         """The object that an expression is, as far as that takes no running of code."""
         return value_of(node, self._names.named)
+
+    def each_of(self, name: str) -> list[Any]:
+        """The entries of the list that a loop binds a name to: `for step in self.steps`."""
+        for node in ast.walk(self._node):
+            if isinstance(node, ast.For) and getattr(node.target, "id", "") == name:
+                gone_through = self.resolve(node.iter)
+                if inspection.is_a(gone_through, (list, tuple)):
+                    return [*inspection.entries(gone_through)]
+        return []
 
     def place(self, node: ast.expr) -> Location:
         return _place_of(node, self._function)

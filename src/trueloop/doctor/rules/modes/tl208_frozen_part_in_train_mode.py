@@ -54,8 +54,9 @@ for epoch in range(epochs):
 
 ## How it is detected
 
-A part whose weights were loaded, trained earlier in the program, or copied from a model that was,
-is called in train mode in a loop that steps an optimizer of other parameters. Its own parameters
+A part whose weights were loaded, trained earlier in the program, or copied from a model that was
+(live, also a frozen part whose batch norms have gathered statistics before), is called in train
+mode in a loop that steps an optimizer of other parameters. Its own parameters
 are all frozen and stay so, or it is a separate module that is called under `no_grad` and that no
 optimizer updates; its weights do not change. Batch norm counts if it keeps running statistics;
 live, if it has gathered some before. Dropout counts only in a teacher, which gets the same input as
@@ -235,6 +236,8 @@ class FrozenPartInTrainMode(FrozenModules):
     def _is_fault(self, sighting: Sighting) -> bool:
         part, forward = sighting.part, sighting.forward
         learned = self._learned_at(sighting)
+        if learned is None and self._has_gathered(sighting):
+            learned = 0
         if learned is None or not self._adapting.isdisjoint(part.family()):
             return False
         if any(mode.serial > learned and part.covers(model) for model, mode in self._modes.items()):
@@ -244,6 +247,15 @@ class FrozenPartInTrainMode(FrozenModules):
             if part.exposed or any(may_train(each, part) for each in updated):
                 return False
         return sighting.normalises or (part is forward.model and sighting.beside)
+
+    def _has_gathered(self, sighting: Sighting) -> bool:
+        """Live, a frozen part came with statistics, and nothing is loaded into it."""
+        part = set(sighting.part.family())
+        loaded = any(
+            isinstance(each.thing, Model) and not part.isdisjoint(each.thing.family())
+            for each in self._loads
+        )
+        return sighting.live and sighting.frozen and sighting.normalises and not loaded
 
     def _learned_at(self, sighting: Sighting) -> int | None:
         """When the part got its weights: read from somewhere, or trained in an earlier loop."""
