@@ -185,3 +185,11 @@ def test_a_second_ctrl_c_raises_with_the_history(tmp_path: Path) -> None:
     # The objects are whole: the step trains on, and evaluates.
     assert step.model.training
     assert fit(step).updates == 9
+    assert str(raised.value) == ""
+    saved = make_step()
+    with pytest.raises(Interrupted) as raised:
+        fit(saved, sinks=[At(1, 3, saved, twice)], checkpoints=Checkpoints(tmp_path))
+    words = str(raised.value)
+    assert words == f"resume with fit(..., resume_from=trueloop.load_checkpoint('{tmp_path}'))"
+    line = words.partition("resume_from=")[2].removesuffix(")")
+    assert fit(make_step(), resume_from=eval(line)).updates == 9

@@ -209,6 +209,7 @@ _SYNONYMS = {
     "format": "fmt output_format",
     "out": "output output_file save o",
     "force": "overwrite f",
+    "keep": "columns carry passthrough include id_columns id_column ids id",
     "select": "only rules enable",
     "ignore": "disable skip",
     "jobs": "j n_jobs num_jobs threads",

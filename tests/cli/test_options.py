@@ -13,8 +13,9 @@ import pytest
 import torch
 
 from trueloop.cli._one_run import check_free, new_path
-from trueloop.cli.options import settings_from, task_first
+from trueloop.cli.options import settings_from, task_first, train_parser
 from trueloop.errors import ConfigError, RunError
+from trueloop.tasks import load
 
 Command = Callable[..., Any]
 
@@ -66,7 +67,7 @@ BAD_OPTIONS = [
     ("--lr nan", "--lr must be a"),
     ("--lr .nan", "--lr must be above 0"),
     ("--lr .inf", "--lr must be above 0"),
-    ("--lr fast", "--lr must be a number, not 'fast'"),
+    ("--lr fast", "--lr must be a number, not 'fast': write e.g. --lr 0.001"),
     ("--clip-norm -1", "--clip-norm must be above 0"),
     ("--clip-norm 0", "or null for no clipping"),
     ("--clip-value -0.5", "--clip-value must be above 0"),
@@ -135,6 +136,21 @@ def test_bad_options_are_one_line_and_leave_nothing(
     assert said.complaint.startswith("trueloop: error: ")
     assert words in said.complaint
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("task", ["spiral", "table", "images", "text"])
+def test_what_a_mistyped_number_is_told_to_be_is_understood(task: str) -> None:
+    """The value in the message is one that the option takes, and may have."""
+    numbers = [a.option_strings[0] for a in train_parser(task, load(task))._actions
+               if a.metavar in ("N", "X")]  # fmt: skip
+    assert len(numbers) > 25
+    for option in numbers:
+        with pytest.raises(ConfigError, match=f"{option} must be a .*, not 'fast': ") as said:
+            settings_from(task, [option, "fast"])
+        example = str(said.value).partition("write e.g. ")[2].split()
+        needed = {"--fold": ["--folds", "9"], "--min-delta": ["--patience", "3"]}
+        given = [*example, *needed.get(option, [])]
+        settings_from(task, given)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is one")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -45,4 +46,28 @@ def test_mistakes(command: Command, spiral_run: Path) -> None:
     said = command("report", spiral_run, "--out", "x.html")
     assert said.status == 2
     assert "leave out --out" in said.complaint
-    assert command("report").status == 2
+
+
+def test_without_a_run_the_latest_is_taken_and_named(command: Command, spiral_run: Path) -> None:
+    for name, day in (("new", 3), ("old", 1), ("folds/fold-1", 2)):
+        place = Path("runs", name)
+        shutil.copytree(spiral_run, place)
+        started = json.loads((place / "environment.json").read_text())
+        started["started"] = f"2026-01-0{day}T10:00:00+00:00"
+        (place / "environment.json").write_text(json.dumps(started))
+    done = command("report")
+    assert (done.status, done.out) == (0, "runs/new/report.html\n")
+    assert done.err == "trueloop: runs/new is the latest run\n"
+    assert command("follow", "--once").err == done.err
+    said = command("resume")
+    assert said.status == 2
+    assert "runs/new has finished: there is nothing to resume" in said.err.splitlines()[-1]
+    assert said.err.startswith(done.err)
+    shutil.copytree("runs/new", "runs/twin")
+    refused = command("report").complaint
+    assert "runs/new and runs/twin began in the same second: write trueloop report RUN" in refused
+    for name in ("new", "twin"):
+        shutil.rmtree(Path("runs", name))
+    Path("runs/folds/folds.json").touch()
+    assert command("follow", "--once").err == "trueloop: runs/folds/fold-1 is the latest run\n"
+    assert command("resume").err.startswith("trueloop: runs/folds is the latest run\n")

@@ -32,6 +32,7 @@ MOMENTS = {
     "results": (Run, "write_results"),
     "report": (_training, "write_report"),
 }
+AGAIN = "no update was made, so there is no run to resume: write the same command again"
 SPIRAL = ("train", "spiral", "--epochs", "2", "--quiet", "--run", "new")
 
 
@@ -63,7 +64,9 @@ def test_a_signal_at_any_moment_is_one_line_and_a_status(
         assert said.err == ""
         return
     kept = moment in ("results", "report")
-    go_on = "; resume with: trueloop resume new" if kept else ""
+    go_on = "; resume with: trueloop resume new" if kept else f"; {AGAIN}"
+    if moment == "options":
+        go_on = ""
     assert said.complaint == f"trueloop: interrupted{go_on}"
     assert Path("new").exists() == kept
     assert kept or list(tmp_path.iterdir()) == []

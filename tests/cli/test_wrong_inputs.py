@@ -74,9 +74,19 @@ WRONG = [
     (f"{TABLE} t.csv --target b --log-target", "--log-target is for a regression, and 'b' is a"),
     # images
     ("train images --data void", "is empty: give a folder with one folder of images per class"),
+    ("train images --data .", "is taken for a class, and 'half' contains runs: give a folder"),
+    ("train images --data no_images", "is taken for a class, and 'cat' contains no image (.bmp"),
+    ("train images --data album", "contains only one class ('photos'): did you mean '"),
+    (
+        "train images --data papers",
+        "contains no folders (only files such as 'a.txt'): give",
+    ),
+    (
+        "train images --data work",
+        "and 'runs' contains runs: give a folder with",
+    ),
     ("train images --data one_class", "contains only one class ('cat')"),
     ("train images --data bad_image", "cannot be decoded: not an image in a format that Pillow"),
-    ("train images --data no_images", "contains no image (.bmp"),
     ("train images --data photos --size 0", "--size must be 8 to 1,024 pixels, not 0"),
     # texts
     (f"{TEXT} empty.txt", "empty.txt is empty: give a file with text"),
@@ -203,11 +213,18 @@ def _tables(folder: Path) -> None:
 
 def _images(folder: Path) -> None:
     pixels = np.arange(64, dtype=np.uint8).reshape(8, 8)
-    for name in ("photos/cat", "photos/dog", "one_class/cat", "bad_image/cat", "bad_image/dog"):
+    for name in (
+        "photos/cat", "photos/dog", "one_class/cat", "bad_image/cat", "bad_image/dog",
+        "work/cat", "work/runs/spiral/pictures", "album/photos/cat", "album/photos/dog",
+    ):  # fmt: skip
         (folder / name).mkdir(parents=True)
         for k in range(12):
             Image.fromarray(pixels * k).save(folder / name / f"{k}.png")
     (folder / "bad_image/cat/3.png").write_text("no image")
+    for name in ("config.json", "environment.json"):
+        (folder / "work/runs/spiral" / name).write_text("{}")
+    (folder / "papers").mkdir()
+    (folder / "papers/a.txt").touch()
     for name in ("no_images/cat", "no_images/dog", "void"):
         (folder / name).mkdir(parents=True)
 

@@ -8,6 +8,7 @@ import random
 import re
 import sys
 from contextlib import nullcontext, redirect_stderr
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -255,7 +256,7 @@ def test_signs_that_an_encoding_lacks_become_words(encoding: str) -> None:
     )
 
 
-def test_an_interrupted_run_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_interrupted_run_says_so(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     def press(record: Any) -> None:
         if isinstance(record, StepRecord) and record.update == 4:
             import signal
@@ -266,6 +267,9 @@ def test_an_interrupted_run_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1
     assert re.fullmatch(r"interrupted after 4 updates, [\d.]+ s", lines[0])
+    train(sinks=[press], checkpoints=trueloop.Checkpoints(tmp_path))
+    how = f"; resume with fit(..., resume_from=trueloop.load_checkpoint('{tmp_path}'))"
+    assert capsys.readouterr().err.splitlines()[-1].endswith(how)
 
 
 class Output:

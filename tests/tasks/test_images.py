@@ -281,7 +281,7 @@ def test_folders_that_cannot_be_learnt_from(image_folder, tmp_path, refusal):
     refusal(task(image_folder("flat") / "dark"), "contains images but no class folders")
     root = image_folder("hollow")
     (root / "grey").mkdir()
-    refusal(task(root), "grey contains no image .*add images or remove it")
+    refusal(task(root), "'grey' contains no image .*one folder of images per class")
     refusal(task(image_folder("few", count=1)), "too few images .*10 or more of each class")
     root = image_folder("all_broken")
     for path in (root / "dark").iterdir():

@@ -81,7 +81,7 @@ def is_abandoned(folder: Path) -> bool:
     except OSError:
         return False
     if len(owner) != 4 or owner[3] != socket.gethostname() or not owner[1].isdecimal():
-        return False  # it is just being locked, or there are no locks here
+        return False  # a process is just writing it, or this system has no file locks
     try:
         os.kill(int(owner[1]), 0)
     except ProcessLookupError:

@@ -66,6 +66,8 @@ def keep_findings(session: TrainingSession, run: Run) -> None:
     if session.task.skipped:
         line = f"trueloop: {skipped_samples(session.task.skipped)}; data.json names all"
         print(printable_line(line), file=sys.stderr)
+    for note in [] if session.settings.run.quiet else session.task.notes:
+        print(printable_line(f"trueloop: {note}"), file=sys.stderr)
     for each in findings:
         if each["severity"] != "advice" or not session.settings.run.quiet:
             print(one_line(each), file=sys.stderr)

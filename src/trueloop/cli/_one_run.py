@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trueloop.errors import RunError
+from trueloop.errors import Interrupted, RunError
 
 if TYPE_CHECKING:
     from trueloop.cli.options import Settings
@@ -28,7 +29,15 @@ def train_one(settings: Settings) -> int:
         from trueloop.cli._resume_auto import resume_auto
 
         return resume_auto(path, settings)
-    return _start(path, settings)
+    try:
+        return _start(path, settings)
+    except KeyboardInterrupt as stop:
+        if stop.args or path.exists():
+            raise
+        raise Interrupted(
+            getattr(stop, "signal", signal.SIGINT),
+            "no update was made, so there is no run to resume: write the same command again",
+        ) from None
 
 
 def _place(settings: Settings) -> tuple[Path, bool]:

@@ -112,7 +112,9 @@ def _jobs(text: Any) -> int:
     except ValueError:
         count = 0
     if count < 1:
-        raise ArgumentTypeError(f"--jobs must be a whole number from 1, not {text!r}")
+        raise ArgumentTypeError(
+            f"--jobs must be a whole number from 1, not {text!r}: write --jobs 4"
+        )
     return count
 
 

@@ -56,6 +56,8 @@ def main(argv: Sequence[str]) -> int:
         print(json.dumps(plain(found, "scores"), ensure_ascii=False))
     else:
         _print_table(trained, scores)
+    for note in trained.task.notes:
+        print(printable_line(f"trueloop: {note}"), file=sys.stderr)
     if not skipped:
         return OK
     line = f"trueloop: {skipped_samples(skipped)}; the scores are of the others"

@@ -1,4 +1,4 @@
-"""`trueloop follow RUN`: the curves of a run in the terminal, as it goes."""
+"""`trueloop follow [RUN]`: the curves of a run in the terminal, as it goes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from trueloop.cli import OK
+from trueloop.cli._latest import UNSET, run_or_latest
 from trueloop.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -26,11 +27,11 @@ def main(argv: Sequence[str]) -> int:
 
     parser = Parser(
         "trueloop follow",
-        usage="trueloop follow RUN [options]",
+        usage="trueloop follow [RUN] [options]",
         description="Show the curves of a run in the terminal as it goes, until it ends or Ctrl-C.",
         epilog="example:\n  trueloop follow runs/spiral-20250131-120000",
     )
-    parser.add_option("run", metavar="RUN", required=True, help="directory of the run")
+    parser.add_option("run", nargs="?", metavar="RUN", unset=UNSET, help="directory of the run")
     parser.add_option("--once", action="store_true", help="print one frame and end")
     parser.add_option(
         "--seconds", type=float, default=1.0, metavar="X", help="time between two frames"
@@ -38,13 +39,14 @@ def main(argv: Sequence[str]) -> int:
     given = parser.parse(argv)
     if not 0.1 <= given.seconds <= 3600:
         raise ConfigError(f"--seconds must be from 0.1 to 3600, not {given.seconds}: write 1")
+    run = run_or_latest(given.run, parser, single=True)
 
     from rich.console import Console
 
     from trueloop.run import Run
     from trueloop.run.live_view import LiveView
 
-    view, console = LiveView(Run(given.run)), Console(highlight=False)
+    view, console = LiveView(Run(run)), Console(highlight=False)
     view.read()
     try:
         if given.once:

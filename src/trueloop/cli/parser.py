@@ -96,6 +96,8 @@ _KIND = {
     "str": "text",
     "Path": "a path",
 }
+_EXAMPLES = {"a whole number": 8, "a number": 0.5, "yes or no": "yes"}
+"""Values that every option of the kind takes, for those without a default."""
 _UNKNOWN = "unrecognized arguments: "
 
 
@@ -114,12 +116,16 @@ def _one_line(parser: Parser, message: str) -> str:
     if match := re.match(r"the following arguments are required: (\w+)", message):
         return f"{match[1].upper()} is missing: write {parser.prog} {match[1].upper()}"
     if match := re.match(r'Parser key "([\w.]+)":?', message):
-        return _wrong_kind("--" + match[1].replace("_", "-"), message)
-    return " ".join(message.split())
+        return _wrong_kind(parser, match[1], message)
+    text = " ".join(message.split())
+    if match := re.match(r"argument (--[\w-]+): (?=--)", text):
+        return text.removeprefix(match[0])  # it names the option itself
+    return text.removeprefix("argument ")
 
 
-def _wrong_kind(option: str, message: str) -> str:
+def _wrong_kind(parser: Parser, name: str, message: str) -> str:
     """A value that is not of its option's kind, from jsonargparse's message."""
+    option = "--" + name.replace("_", "-")
     if match := re.search(r"Value not boolean: (.*)\.", message, re.DOTALL):
         return f"{option} must be yes or no, not {match[1]!r}: write {option} yes"
     given = re.search(r"(?:Got|Given) value: (.*)\Z", message, re.DOTALL)
@@ -129,7 +135,10 @@ def _wrong_kind(option: str, message: str) -> str:
     value = " ".join(given[1].split())
     if wanted[0] == _KIND["str"]:
         return f"{option} must be text, not {value}: put it in quotes"
-    return f"{option} must be {wanted[0]}, not {value!r}: see --help for what it means"
+    example = next((a.default for a in parser._actions if a.dest == name), None)
+    if not isinstance(example, (int, float, str)):
+        example = _EXAMPLES.get(wanted[0], "PATH")
+    return f"{option} must be {wanted[0]}, not {value!r}: write e.g. {option} {example}"
 
 
 def _separated(joined: str, words: Sequence[str]) -> list[str]:
@@ -265,7 +274,7 @@ def _argument_type(hint: Any) -> dict[str, Any]:
     kinds = [part for part in parts if part is not type(None)]
     if typing.get_origin(kinds[0]) in (list, tuple):
         container: Any = typing.get_origin(kinds[0])
-        read = _numbers if float in typing.get_args(kinds[0]) else _words
+        read = _numbers if float in typing.get_args(kinds[0]) else words_of
 
         def words(given: Any) -> Any:
             nothing = given in (None, "null") and type(None) in parts
@@ -312,7 +321,7 @@ def _yes_no_or_word(given: Any) -> bool | str:
 _PATH = {"metavar": "PATH"}
 
 
-def _words(given: Any) -> list[str]:
+def words_of(given: Any) -> list[str]:
     """Names from "a,b" or from a list in a file."""
     if isinstance(given, str):
         try:
@@ -330,12 +339,12 @@ def _numbers(given: Any) -> list[float]:
     if isinstance(given, (int, float)) and not isinstance(given, bool):
         given = [given]
     found = []
-    for word in _words(given):
+    for word in words_of(given):
         try:
             found.append(float(word))
         except ValueError:
             raise ArgumentTypeError(
-                f"{word!r:.42} is not a number: write numbers separated by commas"
+                f"{word!r:.42} is not a number: write numbers separated by commas, e.g. 0.1,0.5,0.9"
             ) from None
     return found
 

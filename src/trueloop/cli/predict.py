@@ -39,12 +39,17 @@ def main(argv: Sequence[str]) -> int:
 
     from trueloop.cli._evaluation_record import keep_evaluation
     from trueloop.cli._session import load_trained
+    from trueloop.cli.parser import words_of
     from trueloop.run import Run
     from trueloop.run.data_digest import data_facts
     from trueloop.tasks.data_findings import skipped_samples
 
     trained = load_trained(Run(given.run), given.device)
-    asked = {"calibrated": given.calibrated, "threshold": given.threshold}
+    asked = {
+        "calibrated": given.calibrated,
+        "threshold": given.threshold,
+        "keep": [] if given.keep is None else words_of(given.keep),
+    }
     rows, errors = predict(trained, given.data, given.out, **asked)
     print(f"{rows - len(errors):,} predictions in {given.out}")
     keep_evaluation(
@@ -69,6 +74,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _parser() -> Parser:
+    from trueloop.cli._help import LIST
     from trueloop.cli.parser import DEVICES, Parser, path_from
 
     parser = Parser(
@@ -102,6 +108,11 @@ def _parser() -> Parser:
         metavar="X",
         help="probability above which the second of two classes is predicted: a number, or the "
         "best one of the validation samples for f1, accuracy or balanced_accuracy (default: 0.5)",
+    )
+    parser.add_option(
+        "--keep",
+        metavar=LIST,
+        help="columns of a table that FILE has too, in front of the predictions: --keep id,name",
     )
     parser.add_option("--force", action="store_true", help="replace FILE if it exists")
     parser.add_option(
@@ -146,12 +157,14 @@ def predictions(
     *,
     calibrated: bool = False,
     threshold: float | str | None = None,
+    keep: Sequence[str] | str = (),
 ) -> tuple[DataFrame, PredictInput]:
     """One row per sample of `data`, which is a path, or what the task takes from memory."""
     import polars
 
     from trueloop import evaluation
     from trueloop.cli._session import make_feed
+    from trueloop.cli.parser import words_of
     from trueloop.tasks.base import ERROR
 
     task = trained.task
@@ -161,6 +174,8 @@ def predictions(
         unseen = task.unseen(Path(data).expanduser())
     else:
         unseen = task.unseen_in_memory(data)
+    kept = words_of(keep)
+    _keep(unseen, kept)
     feed = make_feed(trained.settings, trained.device, unseen.inputs)
     precision = trained.settings.recipe.precision
     outputs = evaluation.predict(trained.model, feed, task.outputs, precision=precision)
@@ -168,8 +183,32 @@ def predictions(
     if above is not None:
         pair = np.array(task.classes, dtype=object)
         named["prediction"] = pair[(np.asarray(named["probability"]) > above).astype(np.int64)]
+    if clashing := [name for name in kept if name in named]:
+        raise _clash(clashing[0])
     columns = unseen.table(named)
     return polars.DataFrame(columns, schema_overrides={ERROR: polars.String}), unseen
+
+
+def _keep(unseen: PredictInput, names: Sequence[str]) -> None:
+    """Put these columns of the data after what names the rows; the others are let go."""
+    from trueloop.tasks.base import ERROR
+
+    for name in names:
+        if not unseen.columns:
+            raise ConfigError("--keep is for the columns of a table, and these data have none: "
+                              "leave it out")  # fmt: skip
+        if name not in unseen.columns:
+            raise ConfigError(f"--keep: no column {name!r}: {nearest(name, unseen.columns)}")
+        if name in (*unseen.names, ERROR):
+            raise _clash(name)
+    unseen.names = {**unseen.names, **{name: unseen.columns[name] for name in names}}
+    unseen.columns = {}
+
+
+def _clash(name: str) -> ConfigError:
+    return ConfigError(
+        f"--keep {name}: the predictions have a column {name!r} of their own: rename it in the data"
+    )
 
 
 def _calibration(trained: Trained, option: str) -> dict[str, Any]:

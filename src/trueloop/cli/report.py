@@ -1,4 +1,4 @@
-"""`trueloop report RUN [RUN ...]`: one run's report again, or several runs on one page."""
+"""`trueloop report [RUN ...]`: one run's report again, or several runs on one page."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trueloop.cli import OK
+from trueloop.cli._latest import UNSET, run_or_latest
 from trueloop.cli._values import check_out_folder
 from trueloop.errors import ConfigError
 
@@ -16,11 +17,11 @@ def main(argv: Sequence[str]) -> int:
 
     parser = Parser(
         "trueloop report",
-        usage="trueloop report RUN [RUN ...] [options]",
+        usage="trueloop report [RUN ...] [options]",
         description="Write the report of one run again, or compare several runs on one page.",
         epilog="example:\n  trueloop report runs/a runs/b --out compare.html",
     )
-    parser.add_option("runs", nargs="+", metavar="RUN", required=True, help="directories of runs")
+    parser.add_option("runs", nargs="*", metavar="RUN", unset=UNSET, help="directories of runs")
     parser.add_option(
         "--out",
         type=path_from,
@@ -34,17 +35,18 @@ def main(argv: Sequence[str]) -> int:
         help="put all that the page needs into it, to mail it: 2 MB and the pictures",
     )
     given = parser.parse(argv)
+    paths = given.runs or [run_or_latest(None, parser)]
 
     from trueloop.run import Run, compare, write_report
 
     if given.out is not None:
         check_out_folder(given.out)
-    if len(given.runs) == 1 and (Path(given.runs[0]) / "folds.json").is_file():
+    if len(paths) == 1 and (Path(paths[0]) / "folds.json").is_file():
         from trueloop.cli._folds import report_all
 
-        print(report_all(Path(given.runs[0])))
+        print(report_all(Path(paths[0])))
         return OK
-    runs = [Run(path) for path in given.runs]
+    runs = [Run(path) for path in paths]
     if len(runs) == 1:
         if given.one_file:
             page = given.out or runs[0].path / "one-file.html"

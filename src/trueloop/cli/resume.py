@@ -1,4 +1,4 @@
-"""`trueloop resume RUN`: resume from the last checkpoint, as if the run had never stopped."""
+"""`trueloop resume [RUN]`: resume from the last checkpoint, as if the run had never stopped."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from trueloop import ranks
 from trueloop.checkpoint import has_checkpoint
 from trueloop.cli import OK
 from trueloop.cli._going_on import finish_up, go_on, is_complete
+from trueloop.cli._latest import UNSET, run_or_latest
 from trueloop.cli._values import OVER
 from trueloop.errors import ConfigError, RunError
 from trueloop.lengths import LENGTHS
@@ -23,17 +24,18 @@ _OF_ANY = ("--help", "--help-all", "--print_shtab")
 
 def main(argv: Sequence[str]) -> int:
     """Resume; the exit status."""
-    given = parse(_parser(), argv)
+    parser = _parser()
+    given = parse(parser, argv)
+    path = run_or_latest(given.run, parser)
 
     from trueloop.cli._ranks import is_restarted
     from trueloop.cli._session import settings_of
-    from trueloop.run import Run
 
-    if (Path(given.run) / "folds.json").is_file():
+    if (Path(path) / "folds.json").is_file():
         from trueloop.cli._folds import resume_all
 
-        return resume_all(Path(given.run), quiet=given.quiet)
-    run = Run(given.run)
+        return resume_all(Path(path), quiet=given.quiet)
+    run = _opened(path)
     length = longer(run, {unit: given[unit] for unit in LENGTHS})
     if is_restarted() and length is not None and run.option(length[0]) == length[1]:
         length = None  # the same command, before a rank was lost, has seen to that
@@ -57,17 +59,31 @@ def main(argv: Sequence[str]) -> int:
         return go_on(run, settings, prolong=None if length is None else length[0])
 
 
+def _opened(path: str) -> Run:
+    from trueloop.run import Run
+
+    try:
+        return Run(path)
+    except RunError as error:
+        if Path(path).exists():
+            raise
+        raise RunError(
+            f"{error}; a run that is interrupted before its first update is not kept: start it "
+            "again with trueloop train"
+        ) from None
+
+
 def _parser() -> Parser:
     from trueloop.cli.parser import DEVICES, Parser
 
     parser = Parser(
         "trueloop resume",
-        usage="trueloop resume RUN [options]",
+        usage="trueloop resume [RUN] [options]",
         description="Go on with a run that was interrupted, ran out of time or was killed. "
         "What is not given here stays as the run began.",
         epilog="example:\n  trueloop resume runs/spiral-20250131-120000",
     )
-    parser.add_option("run", metavar="RUN", required=True, help="directory of the run")
+    parser.add_option("run", nargs="?", metavar="RUN", unset=UNSET, help="directory of the run")
     for unit in LENGTHS:
         what = f"{unit} in all, more than before, for a run whose length is in {unit}"
         parser.add_option(f"--{unit}", type=int, metavar="N", help=what)

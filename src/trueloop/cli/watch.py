@@ -35,6 +35,7 @@ example:
   trueloop watch train.py --epochs 3
   trueloop watch --format json --output found.json -m project.train
   torchrun --nproc-per-node 2 -m trueloop watch train.py"""
+_OWN_STATUS = "; the exit status is the program's own (with --exit-code 1)"
 _TAKE_VALUE = ("--format", "--output", "--select", "--ignore", "--first")
 _SWITCHES = ("--exit-code", "--fail-fast", "--speed", "--help")
 
@@ -151,48 +152,44 @@ class WatchedProgram:
 
     def _print(self, report: Watched) -> None:
         if self.output is None:
-            _to_stderr(report, self.given.format)
+            self._to_stderr(report)
             return
         try:
             with open(self.output, "w", encoding="utf-8", errors="backslashreplace") as file:
-                file.write(_text(report, self.given.format, None) + "\n")
+                file.write(self._text(report, None) + "\n")
         except OSError as error:
-            _to_stderr(report, self.given.format)
+            self._to_stderr(report)
             _fail(f"{self.output} cannot be written ({error.strerror}): the report is above")
 
-
-# ---------------------------------------------------------------------- what is printed, and where
-
-
-def _to_stderr(watched: Watched, form: str) -> None:
-    # What is closed, by the program or by its reader, is Python's own to complain about.
-    with suppress(OSError, ValueError):
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    with suppress(OSError, ValueError):
-        if sys.__stderr__ is None:
-            return
-        sys.__stderr__.flush()
-        try:
-            sys.__stderr__.write(_text(watched, form, sys.__stderr__) + "\n")
+    def _to_stderr(self, report: Watched) -> None:
+        # What is closed, by the program or by its reader, is Python's own to complain about.
+        with suppress(OSError, ValueError):
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        with suppress(OSError, ValueError):
+            if sys.__stderr__ is None:
+                return
             sys.__stderr__.flush()
-        except (OSError, ValueError):
-            # What is left in the buffer is ours: Python would fail to write it too, and say so by
-            # the program's exit status.
-            if sys.stderr is sys.__stderr__:
-                sys.stderr = None
+            try:
+                sys.__stderr__.write(self._text(report, sys.__stderr__) + "\n")
+                sys.__stderr__.flush()
+            except (OSError, ValueError):
+                # What is left in the buffer is ours: Python would fail to write it too, and say so
+                # by the program's exit status.
+                if sys.stderr is sys.__stderr__:
+                    sys.stderr = None
 
+    def _text(self, report: Watched, stream: Any) -> str:
+        from trueloop.doctor.report import watched as formats
+        from trueloop.doctor.report.terminal import Paint, paint_for
 
-def _text(watched: Watched, form: str, stream: Any) -> str:
-    from trueloop.doctor.report import watched as formats
-    from trueloop.doctor.report.terminal import Paint, paint_for
-
-    if form == "json":
-        return formats.as_json(watched)
-    paint = Paint() if stream is None else paint_for(stream)
-    blocks = watched.findings or watched.memory or formats.shows_speed(watched)
-    lead = "\n" if stream is not None and blocks else ""
-    return lead + formats.as_text(watched, paint)
+        if self.given.format == "json":
+            return formats.as_json(report)
+        paint = Paint() if stream is None else paint_for(stream)
+        blocks = report.findings or report.memory or formats.shows_speed(report)
+        lead = "\n" if stream is not None and blocks else ""
+        own = report.alarms and not (self.given.exit_code or report.stopped)
+        return lead + formats.as_text(report, paint) + (_OWN_STATUS if own else "")
 
 
 def _writable(path: str) -> str:
@@ -302,7 +299,7 @@ def _count(text: str) -> int:
     except ValueError:
         count = 0
     if count < 1:
-        raise ConfigError(f"--first must be a whole number from 1, not {text!r}")
+        raise ConfigError(f"--first must be a whole number from 1, not {text!r}: write --first 100")
     return count
 
 

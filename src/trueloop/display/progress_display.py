@@ -135,7 +135,9 @@ class ProgressDisplay:
         self._read(record, self._log_line)
         self._refreshed = time.perf_counter()
 
-    def end(self, status: str, updates: int, seconds: float, reason: str = "") -> None:
+    def end(
+        self, status: str, updates: int, seconds: float, reason: str = "", how: str = ""
+    ) -> None:
         """Close, and print how the run ended.
 
         Args:
@@ -143,11 +145,13 @@ class ProgressDisplay:
             updates: how many were applied.
             seconds: wall time of the training.
             reason: why the program stopped the run.
+            how: how to resume it.
         """
         self.close()
         done = f"{updates:,} update{'' if updates == 1 else 's'}"
         why = f": {reason}" if reason else ""
-        self._print(f"{status} after {done}, {duration(seconds)}{why}")
+        rest = f"; {how}" if how else ""
+        self._print(f"{status} after {done}, {duration(seconds)}{why}{rest}")
 
     def __enter__(self) -> ProgressDisplay:
         return self

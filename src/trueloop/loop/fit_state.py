@@ -10,7 +10,7 @@ from typing import Any
 
 from trueloop import ranks, reprs
 from trueloop.checkpoint import Checkpoints, capture, restore
-from trueloop.errors import ConfigError, DataError, RunError
+from trueloop.errors import ConfigError, DataError, Interrupted, RunError
 from trueloop.evaluation import EpochScores, EvaluationStopped
 from trueloop.feed import Feed
 from trueloop.lengths import Interval
@@ -344,6 +344,11 @@ class FitState:
         history.reason = stop.words if status == "stopped" else ""
         history.seconds = ranks.from_main(self._seconds(), "the time that rank 0 has measured")
         return history
+
+    def leave(self, error: Interrupted) -> None:
+        """Add to an interruption how far the run came, and how to resume it."""
+        error.history = self.concluded("interrupted")
+        error.args = tuple(filter(None, (*error.args, self.saver.how_to_resume())))
 
     def concluded(self, status: str) -> History:
         """The history with the counts of what was trained; the next `fit` continues there."""

@@ -113,7 +113,7 @@ def fit(
         try:
             return _train(state, stop, [*opened, *shown, *sinks])
         except Interrupted as error:
-            error.history = state.concluded("interrupted")
+            state.leave(error)
             raise
 
 

@@ -43,6 +43,14 @@ class RunSaver:
             if self._checkpoints.begin(here):
                 self._saved = here  # to write it again could only harm it
 
+    def how_to_resume(self) -> str:
+        """The argument of `fit` with which a run that ends before its time is resumed; empty where
+        nothing is saved."""
+        if self._checkpoints is None or self._saved is None:
+            return ""
+        folder = str(self._checkpoints.folder)
+        return f"resume with fit(..., resume_from=trueloop.load_checkpoint({folder!r}))"
+
     def poll(self) -> None:
         """After each update: look after a write that is under way."""
         if self._checkpoints is not None:

@@ -34,4 +34,6 @@ def progress_of(state: FitState, wanted: bool) -> Iterator[list[Sink]]:
     with display:
         yield [display]
         history = state.history
-        display.end(history.status, history.updates, history.seconds, history.reason)
+        ended = history.status in ("finished", "stopped early")
+        how = "" if ended else state.saver.how_to_resume()
+        display.end(history.status, history.updates, history.seconds, history.reason, how)

@@ -273,7 +273,8 @@ class Run:
                 (height, width, channels), uint8 tensors (channels, height, width) or file names;
                 for any other task a tensor, array or data set of the model's inputs.
             device: as for `model`.
-            options: `calibrated` and `threshold`, as `trueloop predict` takes them.
+            options: `calibrated`, `threshold` and `keep` (a list of columns), as `trueloop predict`
+                takes them.
 
         Returns:
             A data frame of polars with one row for each of `data`, and a column `error` for those

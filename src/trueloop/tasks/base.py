@@ -112,6 +112,8 @@ class Task:
         self.skipped: dict[str, str] = {}
         """The samples that `splits` or `read` skipped because they could not be read, by name, and
         why."""
+        self.notes: list[str] = []
+        """What else `splits` or `read` left out, and why, a line for each."""
         self.digest: str | None = None
         """Of the data and their split; None if unknown. A run can only be resumed with data of the
         same digest."""

@@ -31,6 +31,9 @@ class PredictInput:
     """Rows of `names`, by their indices from 0, that could not be read and that `inputs` omits, and
     why. Their predictions are empty, and the column `error` gives the reason."""
 
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    """Columns of the data, in the order of `names`, that `--keep` may ask for."""
+
     def table(self, predictions: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
         """The columns of the prediction file.
 

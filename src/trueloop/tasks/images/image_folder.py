@@ -18,6 +18,7 @@ import numpy.typing as npt
 from trueloop.errors import DataError, nearest
 from trueloop.files import special_kind
 from trueloop.names import printable, same_name
+from trueloop.run.folder import is_run, runs_below
 
 EXTENSIONS = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif"})
 _PARTS = {
@@ -26,9 +27,15 @@ _PARTS = {
     "test": ("test", "testing"),
 }
 _ARCHIVES = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")
+_WANTED = (
+    "give a folder with one folder of images per class, at least two, such as photos/cat and "
+    "photos/dog for --data photos"
+)
 _NUMBER = re.compile(r"([0-9]+)")
 _ENDINGS = tuple(EXTENSIONS)
 _HIDDEN = "__MACOSX"
+_RUNS = "runs"
+"""Where the command line puts runs, whose pictures are not images of a class."""
 _DIGITS = "0123456789"
 
 Ints = npt.NDArray[np.int64]
@@ -107,9 +114,9 @@ def check_folder(path: Path) -> None:
                 f"{path} is an archive: unpack it, e.g. `tar xf {path.name}` or "
                 f"`unzip {path.name}`, and give the folder"
             )
-        raise DataError(f"{path} is a file: give a folder with one folder of images per class")
+        raise DataError(f"{path} is a file: {_WANTED}")
     if kind := special_kind(path):
-        raise DataError(f"{path} is {kind}: give a folder with one folder of images per class")
+        raise DataError(f"{path} is {kind}: {_WANTED}")
     if not path.is_dir():
         raise DataError(f"no folder {path}: check --data")
 
@@ -146,17 +153,17 @@ def find_classes(folder: Path) -> list[str]:
     if len(classes) >= 2:
         return classes
     if classes:
-        raise DataError(
-            f"{folder} contains only one class ({classes[0]!r}): give one folder of images per "
-            "class, "
-            "at least two"
-        )
+        inner = folder / found[classes[0]]
+        remedy = f"did you mean {str(inner)!r}?" if len(_folders(inner)) > 1 else _WANTED
+        raise DataError(f"{folder} contains only one class ({classes[0]!r}): {remedy}")
     if any(_is_image(name) for name in os.listdir(folder)):
         raise DataError(
             f"{folder} contains images but no class folders: put the images of each class in a "
             "separate folder"
         )
-    raise DataError(f"{folder} is empty: give a folder with one folder of images per class")
+    names = sorted(name for name in os.listdir(folder) if not _is_hidden(name))
+    what = f"contains no folders (only files such as {names[0]!r})" if names else "is empty"
+    raise DataError(f"{folder} {what}: {_WANTED}")
 
 
 def list_images(folder: Path, classes: list[str], *, every_class: bool) -> Listing:
@@ -177,11 +184,16 @@ def list_images(folder: Path, classes: list[str], *, every_class: bool) -> Listi
             if every_class:
                 raise DataError(f"{folder} has no folder for the class {name!r}: add its images")
             continue
+        if is_run(below[name]) or (name == _RUNS and any(runs_below(below[name]))):
+            raise DataError(
+                f"each folder in {folder} is taken for a class, and {name!r} contains runs: "
+                f"{_WANTED}"
+            )
         images = images_below(below[name])
         if not images.paths:
             raise DataError(
-                f"the class folder {below[name]} contains no image ({_endings()}): add images or "
-                "remove it"
+                f"each folder in {folder} is taken for a class, and {name!r} contains no image "
+                f"({_endings()}): {_WANTED}"
             )
         found.append(images)
         labels.append(np.full(len(images.paths), label))

@@ -53,6 +53,14 @@ class TableBase(Task):
             reasons = "; ".join(f"{name}: {why}" for name, why in self.encoder.dropped.items())
             raise DataError(f"{self.data} has no column to learn from ({reasons}): add columns")
 
+    def note_without_target(self, without: int, rows: int) -> None:
+        """Note how many of so many rows are left out."""
+        if without:
+            self.notes = [
+                f"{without:,} of {rows:,} rows have no value in the target column "
+                f"{self.target.name!r}: they are left out"
+            ]
+
     def suit(self, rows: int) -> None:
         """Take the recipe and dropout for so many training rows."""
         self.recipe, dropout = suited_to(rows)

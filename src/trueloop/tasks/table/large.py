@@ -29,7 +29,7 @@ from trueloop.tasks.table.dependent import dependent_rows
 from trueloop.tasks.table.description import table_facts
 from trueloop.tasks.table.on_disk import RowReader, is_streamed, sources_of
 from trueloop.tasks.table.ordered_split import SplitOption
-from trueloop.tasks.table.row_groups import RowGroups
+from trueloop.tasks.table.row_groups import Columns, RowGroups
 from trueloop.tasks.table.row_split import PARTS, Division
 from trueloop.tasks.table.table_statistics import (
     Surveyor,
@@ -82,6 +82,7 @@ def large_splits(task: TableBase, blocks: list[RowGroups]) -> Splits:
         classes=task.classes,
         class_rows=survey.class_rows,
     )
+    task.note_without_target(survey.without, survey.without + sum(rows.values()))
     facts["rows are kept"] = "on disk" if streamed else "in memory"
     return Splits(
         train=parts["train"],
@@ -195,6 +196,7 @@ def labelled_rows(task: TableBase, blocks: RowGroups) -> Any:
         sizes.append(sum(piece[0].height for piece in found))
     if not any(sizes):
         raise DataError(f"{blocks.path} has no target in any row: use `trueloop predict` instead")
+    task.note_without_target(blocks.height - sum(sizes), blocks.height)
     streamed = is_streamed(reader.row_size, sum(sizes), task.options.streaming)
     return _rows(reader, {"val": sizes}, streamed)["val"]
 
@@ -208,7 +210,8 @@ def unseen_rows(task: TableBase, blocks: RowGroups) -> PredictInput:
         inputs: Any = reader.stream("val", sizes)
     else:
         inputs = reader.whole({"val": sizes})["val"][:2]
-    return PredictInput(inputs=inputs, names={"row": range(1, blocks.height + 1)})
+    rows = range(1, blocks.height + 1)
+    return PredictInput(inputs=inputs, names={"row": rows}, columns=Columns(blocks))
 
 
 def _other_data(task: TableBase, blocks: RowGroups, target: Target | None) -> RowReader:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +22,26 @@ MOST_ROW_GROUP = 256_000_000
 
 AT_ONCE = 4_000_000
 """Bytes of columns, before compression, that polars is asked for at once."""
+
+
+class Columns(Mapping[str, "pl.Series"]):
+    """The columns of a table on disk, each read as a whole when it is asked for."""
+
+    def __init__(self, blocks: RowGroups) -> None:
+        self._blocks = blocks
+
+    def __getitem__(self, name: str) -> pl.Series:
+        import polars as pl
+
+        numbers = range(len(self._blocks.groups))
+        frames = [self._blocks.read(number, [name]) for number in numbers]
+        return pl.concat(frames, how="vertical_relaxed").to_series()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._blocks.schema)
+
+    def __len__(self) -> int:
+        return len(self._blocks.schema)
 
 
 @dataclass(frozen=True)

@@ -92,6 +92,7 @@ class Table(TableBase):
         self.check_encoder()
         inputs = self._encode(raw)
         self.suit(len(parts["train"]))
+        self.note_without_target(int((~known).sum()), len(known))
         pieces = {name: ((inputs[0][p], inputs[1][p]), targets[p]) for name, p in parts.items()}
         checked = TableChecks(
             target=self.options.target,
@@ -129,6 +130,8 @@ class Table(TableBase):
         raw = self._columns(frame, errors)
         if not known.any() and not errors:
             raise DataError(f"{path} has no target in any row: use `trueloop predict` instead")
+        without = np.setdiff1d(np.flatnonzero(~known), list(errors))
+        self.note_without_target(len(without), len(known))
         known[list(errors)] = False
         if not known.any():
             raise errors.nothing_left(path)
@@ -158,6 +161,7 @@ class Table(TableBase):
             inputs=(numbers[rows], indices[rows]),
             names={"row": list(range(1, frame.height + 1))},
             errors=dict(errors),
+            columns={name: frame.get_column(name) for name in frame.columns},
         )
 
     def _settle_target(self, sources: TableFiles) -> npt.NDArray[np.bool_]:

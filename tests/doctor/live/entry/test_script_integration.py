@@ -95,7 +95,10 @@ def test_the_fault_is_told_behind_the_traceback(tmp_path: Path) -> None:
     alone, seen = alone_and_watched(tmp_path, text, warm=True)
     assert seen[:2] == alone[:2]
     assert seen.err.startswith(alone.err + "\ntrain.py:15:9  TL101 error")
-    assert seen.err.endswith("\ntrueloop: watched 6 updates of 1 optimizer; 1 error\n")
+    closing = "\ntrueloop: watched 6 updates of 1 optimizer; 1 error"
+    assert seen.err.endswith(
+        f"{closing}; the exit status is the program's own (with --exit-code 1)\n"
+    )
 
 
 def test_nothing_is_concluded_from_what_an_interrupted_program_has_not_done(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ _ARGUMENTS = (
 @calls("transformers.Trainer", "transformers.Seq2SeqTrainer", "transformers.trainer.Trainer",
        "transformers.trainer_seq2seq.Seq2SeqTrainer")  # fmt: skip
 def _trainer(call: LibraryCall) -> Value:
-    """A Trainer as it is, with nothing overridden."""
+    """`transformers.Trainer(...)` itself, not a subclass of the user's."""
     text = ast.ClassDef("Trainer", [], [], [], [], lineno=call.place.line, col_offset=0)
     cls = Class(text, call.machine.modules[-1], "Trainer", [LibraryName(call.name)], {})
     made = TrainerObject(cls, key=f"trainer@{call.place.line}")
