@@ -24,9 +24,8 @@ def info_nce(model: nn.Module, views: tuple[Tensor, Tensor]) -> Tensor:
 
 
 step = trueloop.Step(model, optimizer, info_nce)
-for epoch in range(EPOCHS):
-    for inputs in train.epoch(epoch):
-        step((view(inputs), view(inputs)))
+for inputs in trueloop.batches(step, train, epochs=EPOCHS):
+    step((view(inputs), view(inputs)))
 
 embedded = trueloop.predict(model, val)
 print(f"neighbour_accuracy {neighbour_accuracy(normalize(embedded), labels):.4f}")

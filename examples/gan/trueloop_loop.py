@@ -37,11 +37,10 @@ def g_loss(generator: nn.Module, noise: Tensor) -> Tensor:
 d_step = trueloop.Step(discriminator, d_optimizer, d_loss)
 g_step = trueloop.Step(generator, g_optimizer, g_loss)
 
-for epoch in range(EPOCHS):
-    for real in train.epoch(epoch):
-        noise = torch.randn(len(real), LATENT)
-        d_step((real, noise))
-        g_step(noise)
+for real in trueloop.batches(d_step, train, epochs=EPOCHS):
+    noise = torch.randn(len(real), LATENT)
+    d_step((real, noise))
+    g_step(noise)
 
 with torch.inference_mode():
     radius = generator(torch.randn(1000, LATENT)).norm(dim=1)

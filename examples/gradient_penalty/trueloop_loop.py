@@ -33,11 +33,10 @@ def generator_loss(generator: nn.Module, noise: Tensor) -> Tensor:
 c_step = trueloop.Step(critic, c_optimizer, critic_loss)
 g_step = trueloop.Step(generator, g_optimizer, generator_loss)
 
-for epoch in range(EPOCHS):
-    for real in train.epoch(epoch):
-        record = c_step(real)  # record.parts["penalty"]
-        if c_step.updates % CRITIC_UPDATES == 0:
-            g_step(torch.randn(64, LATENT))
+for real in trueloop.batches(c_step, train, epochs=EPOCHS):
+    record = c_step(real)  # record.parts["penalty"]
+    if c_step.updates % CRITIC_UPDATES == 0:
+        g_step(torch.randn(64, LATENT))
 
 with torch.inference_mode():
     x = generator(torch.randn(2000, LATENT))[:, 0]

@@ -21,9 +21,8 @@ def scores_of(fold):
     loss_fn = trueloop.supervised(nn.CrossEntropyLoss())
     accuracy = trueloop.metrics.for_task("multiclass", classes=2)
     step = trueloop.Step(model, torch.optim.Adam(model.parameters(), lr=2e-2), loss_fn)
-    for epoch in range(EPOCHS):
-        for batch in train.epoch(epoch):
-            step(batch)
+    for batch in trueloop.batches(step, train, epochs=EPOCHS):
+        step(batch)
     return trueloop.evaluate(model, val, loss_fn, accuracy)
 
 
