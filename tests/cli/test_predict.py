@@ -153,7 +153,7 @@ def test_rows_without_a_target_are_counted_and_columns_are_kept(
     command: Command, houses: polars.DataFrame
 ) -> None:
     words = "train table --data houses.csv --target price --drop id --epochs 1 --no-doctor"
-    left_out = "2 of 40 rows have no value in the target column 'price': they are left out"
+    left_out = "2 of 40 rows have no value in the target column 'price': they are skipped"
     done = command(*words.split(), "--run", "run")
     assert done.status == 0
     assert f"trueloop: {left_out}\n" in done.err
@@ -178,7 +178,7 @@ def test_rows_without_a_target_are_counted_and_columns_are_kept(
     for name in (*own, "ro", "idd"):
         said = command("predict", "run", "--data", "odd.csv", "--out", "p.csv", "--keep", name)
         assert said.status == 2
-        clash = f"--keep {name}: the predictions have a column {name!r} of their own: rename it"
+        clash = f"--keep {name}: the predictions have a column {name!r} too: rename it"
         assert (clash if name in own else f"--keep: no column {name!r}: ") in said.complaint
         assert not Path("p.csv").exists()
 

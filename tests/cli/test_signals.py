@@ -32,7 +32,7 @@ MOMENTS = {
     "results": (Run, "write_results"),
     "report": (_training, "write_report"),
 }
-AGAIN = "no update was made, so there is no run to resume: write the same command again"
+AGAIN = "no update was made, so there is nothing to resume: write the same command again"
 SPIRAL = ("train", "spiral", "--epochs", "2", "--quiet", "--run", "new")
 
 

@@ -125,7 +125,7 @@ def test_predictions_and_scores_are_the_same(
         for name in ("text", "digits", "whole"):  # over several blocks, with gaps
             assert unseen.columns[name].equals(pl.read_parquet(path)[name])
         assert task.notes == (["31 of 3,000 rows have no value in the target column 'y': they are "
-                               "left out"] if target == "y" else [])  # fmt: skip
+                               "skipped"] if target == "y" else [])  # fmt: skip
     assert found[0][0].height == ROWS
     for columns, scores in found[1:]:
         assert columns.equals(found[0][0])

@@ -45,7 +45,7 @@ def _latest(single: bool, remedy: str) -> Path:
         place = path.parent if is_fold and not single else path
         began[place] = max(started, began.get(place, ""))
     if not began:
-        raise ConfigError(f"RUN is missing, and there are no runs in {RUNS}/: {remedy}")
+        raise ConfigError(f"RUN is missing, and {RUNS}/ has no run: {remedy}")
     last = max(began.values())
     latest = sorted(str(place) for place in began if began[place] == last)
     if len(latest) > 1:

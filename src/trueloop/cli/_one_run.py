@@ -36,7 +36,7 @@ def train_one(settings: Settings) -> int:
             raise
         raise Interrupted(
             getattr(stop, "signal", signal.SIGINT),
-            "no update was made, so there is no run to resume: write the same command again",
+            "no update was made, so there is nothing to resume: write the same command again",
         ) from None
 
 

@@ -207,7 +207,7 @@ def _keep(unseen: PredictInput, names: Sequence[str]) -> None:
 
 def _clash(name: str) -> ConfigError:
     return ConfigError(
-        f"--keep {name}: the predictions have a column {name!r} of their own: rename it in the data"
+        f"--keep {name}: the predictions have a column {name!r} too: rename it in the data"
     )
 
 

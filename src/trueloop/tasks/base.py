@@ -113,7 +113,7 @@ class Task:
         """The samples that `splits` or `read` skipped because they could not be read, by name, and
         why."""
         self.notes: list[str] = []
-        """What else `splits` or `read` left out, and why, a line for each."""
+        """Lines about other samples that `splits` or `read` skipped, which the command prints."""
         self.digest: str | None = None
         """Of the data and their split; None if unknown. A run can only be resumed with data of the
         same digest."""

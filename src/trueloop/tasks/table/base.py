@@ -54,11 +54,11 @@ class TableBase(Task):
             raise DataError(f"{self.data} has no column to learn from ({reasons}): add columns")
 
     def note_without_target(self, without: int, rows: int) -> None:
-        """Note how many of so many rows are left out."""
+        """Note how many of so many rows are skipped."""
         if without:
             self.notes = [
                 f"{without:,} of {rows:,} rows have no value in the target column "
-                f"{self.target.name!r}: they are left out"
+                f"{self.target.name!r}: they are skipped"
             ]
 
     def suit(self, rows: int) -> None:
