@@ -125,7 +125,8 @@ def test_an_interruption_before_the_first_update_leaves_no_directory(
 
     monkeypatch.setattr(Run, "write_data", interrupted)
     said = command("train", "spiral", "--run", "new")
-    assert (said.status, said.complaint) == (130, "trueloop: interrupted")
+    again = "no update was made, so there is nothing to resume: write the same command again"
+    assert (said.status, said.complaint) == (130, f"trueloop: interrupted; {again}")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -74,7 +74,7 @@ WRONG = [
     (f"{TABLE} t.csv --target b --log-target", "--log-target is for a regression, and 'b' is a"),
     # images
     ("train images --data void", "is empty: give a folder with one folder of images per class"),
-    ("train images --data .", "is taken for a class, and 'half' contains runs: give a folder"),
+    ("train images --data .", "is taken for a class, and 'bad_config' contains runs: give"),
     ("train images --data no_images", "is taken for a class, and 'cat' contains no image (.bmp"),
     ("train images --data album", "contains only one class ('photos'): did you mean '"),
     (
