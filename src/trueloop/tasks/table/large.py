@@ -29,7 +29,7 @@ from trueloop.tasks.table.dependent import dependent_rows
 from trueloop.tasks.table.description import table_facts
 from trueloop.tasks.table.on_disk import RowReader, is_streamed, sources_of
 from trueloop.tasks.table.ordered_split import SplitOption
-from trueloop.tasks.table.row_groups import Columns, RowGroups
+from trueloop.tasks.table.row_groups import LazyColumns, RowGroups
 from trueloop.tasks.table.row_split import PARTS, Division
 from trueloop.tasks.table.table_statistics import (
     Surveyor,
@@ -211,7 +211,7 @@ def unseen_rows(task: TableBase, blocks: RowGroups) -> PredictInput:
     else:
         inputs = reader.whole({"val": sizes})["val"][:2]
     rows = range(1, blocks.height + 1)
-    return PredictInput(inputs=inputs, names={"row": rows}, columns=Columns(blocks))
+    return PredictInput(inputs=inputs, names={"row": rows}, columns=LazyColumns(blocks))
 
 
 def _other_data(task: TableBase, blocks: RowGroups, target: Target | None) -> RowReader:

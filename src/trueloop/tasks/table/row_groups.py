@@ -24,7 +24,7 @@ AT_ONCE = 4_000_000
 """Bytes of columns, before compression, that polars is asked for at once."""
 
 
-class Columns(Mapping[str, "pl.Series"]):
+class LazyColumns(Mapping[str, "pl.Series"]):
     """The columns of a table on disk, each read as a whole when it is asked for."""
 
     def __init__(self, blocks: RowGroups) -> None:
