@@ -163,6 +163,26 @@ def test_options_are_on_in_one_run_and_off_in_another() -> None:
     assert not any(event.guards for event in only(runs[0], ev.OptimizerStep))
 
 
+def test_a_run_that_would_repeat_the_first_is_not_made() -> None:
+    """`args.warm` is only asked about where `args.distill` is off: to decide it in a run with all
+    options changes nothing."""
+    source = """
+        args = get_args()
+        if args.distill:
+            optimizer.zero_grad()
+        {branch}:
+            optimizer.step()
+        """
+    nested = runs_of(source.format(branch="elif args.warm"))
+    assert [len(only(run, ev.OptimizerStep)) for run in nested] == [0, 0]
+    beside = runs_of(source.format(branch="if not args.warm"))
+    assert [len(only(run, ev.OptimizerStep)) for run in beside] == [0, 1]
+    equal = runs_of(source.format(branch="if args.size == 3"))
+    assert [len(only(run, ev.OptimizerStep)) for run in equal] == [1, 0]
+    other = runs_of(source.format(branch="if args.size != 3 and args.size == 2"))
+    assert [len(only(run, ev.OptimizerStep)) for run in other][2:] == [1]
+
+
 def test_equal_conditions_are_decided_alike() -> None:
     runs = runs_of(
         """

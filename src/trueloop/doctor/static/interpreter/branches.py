@@ -23,6 +23,25 @@ class BranchPolicy:
     """Decisions made in advance, by the condition's key."""
     given: bool = False
     """Options without a default (`--data`) are given, the others have their default."""
+    asked: set[str] = field(default_factory=set)
+    """The conditions that the run has asked about, by their key."""
+    parts: set[str] = field(default_factory=set)
+    """Keys of which it has asked whether they are part of a condition that is decided in advance."""
+
+    def forces(self, key: str) -> bool:
+        """A condition is decided in advance."""
+        self.asked.add(key)
+        return key in self.forced
+
+    def forces_part(self, key: str) -> bool:
+        """A condition on the value of this key is decided in advance."""
+        self.parts.add(key)
+        return any(key in each for each in self.forced)
+
+    def may_change(self, key: str, fact: bool) -> bool:
+        """The run could have been a different one with this decision made in advance."""
+        is_equal = fact and " == " in key  # decides other comparisons of the same value as well
+        return is_equal or key in self.asked or any(part in key for part in self.parts)
 
 
 @dataclass(slots=True)

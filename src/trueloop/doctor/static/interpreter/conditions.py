@@ -129,7 +129,7 @@ def _may_be_kept_by_last(m: Interpreter, node: ast.BoolOp, scope: Scope) -> bool
     if any(isinstance(each, ast.Call) for each in ast.walk(last)):
         return False
     outcome, key, _ = m.verdict(m.evaluate(last, scope))
-    return outcome is None and key not in m.decided and key not in m.policy.forced
+    return outcome is None and key not in m.decided and not m.policy.forces(key)
 
 
 def is_fixed(value: Value, outcome: bool) -> bool:

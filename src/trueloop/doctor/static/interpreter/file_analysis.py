@@ -121,7 +121,9 @@ class FileAnalysis:
             if forced is None or not self.goes_on() or self.spent > EXPLORED:
                 break
             key, fact = forced
-            more = self._run(drive, BranchPolicy(True, {key: fact}), effort, whole_program)
+            more = first
+            if first.policy.may_change(key, fact):
+                more = self._run(drive, BranchPolicy(True, {key: fact}), effort, whole_program)
             missing = self._unreached(sites | more.sites, reached | more.reached, whole_program)
             if missing == forced:
                 # It cannot be got to this way either.

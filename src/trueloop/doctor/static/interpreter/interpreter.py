@@ -348,7 +348,7 @@ class Interpreter(Counting, ABC):
             fact = self._known_of_window(key)
             if fact is not None:
                 return fact != negated, ""
-            if key in self.policy.forced:
+            if self.policy.forces(key):
                 fact = self.policy.forced[key]
             elif self._ruled_out(value):
                 fact = False

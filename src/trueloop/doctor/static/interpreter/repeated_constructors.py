@@ -29,6 +29,7 @@ from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.known_values import births
 from trueloop.doctor.model.submodules import Submodules
 from trueloop.doctor.model.things import Loop, Model, Size, Tensor, Thing, Turn
+from trueloop.doctor.static.interpreter.branches import BranchPolicy
 from trueloop.doctor.static.interpreter.call_history import ConstructorPattern
 from trueloop.doctor.static.interpreter.call_summaries import kinds_of, takes_long
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
@@ -131,13 +132,13 @@ def _key_of(
     key = id(cls), id(initialise.node), *depth, *modes, *map(names.index, names)
     known = m.history.constructors.setdefault(id(cls), set())
     if len(known) > DIFFERENT:
-        return *key, bool(m.guards), _roughly(kinds, m.policy.forced)
+        return *key, bool(m.guards), _roughly(kinds, m.policy)
     exact = *key, *m.guards, *kinds
     known.add(exact)
     return exact
 
 
-def _roughly(kinds: Iterable[tuple[str, Any]], forced: Iterable[str]) -> Hashable:
+def _roughly(kinds: Iterable[tuple[str, Any]], policy: BranchPolicy) -> Hashable:
     """The same for sizes of all kinds, as far as those that are equal to each other stay equal;
     but for those that the run was asked to take a condition on for true or false."""
     seen: dict[Hashable, int] = {}
@@ -146,7 +147,7 @@ def _roughly(kinds: Iterable[tuple[str, Any]], forced: Iterable[str]) -> Hashabl
         if not isinstance(own, tuple):
             found.append((name, own))
         elif own[0] == "unknown":
-            asked = own[1] if any(own[1] in each for each in forced) else ""
+            asked = own[1] if policy.forces_part(own[1]) else ""
             found.append((name, asked, seen.setdefault(own[1], len(seen)), *own[2:6]))
         elif own[0] is int and own[1] is not None and own[1] > FEW:
             found.append((name, seen.setdefault(own[1], len(seen)), *own[2:3]))
