@@ -10,7 +10,7 @@ Whatever is not known for certain is `None` (or a symbolic `Size`). A rule that 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from trueloop.doctor.model.file_paths import NO_PATH, FilePath
@@ -165,6 +165,8 @@ class Backward(Event):
     """`foreign`: through `accelerator.backward`, `fabric.backward`, apex, ... which may do more."""
     undivided: bool = False
     """`foreign`, and known not to divide the loss by the micro-batches of an update (in source)."""
+    members: tuple[Any, frozenset[Model]] | None = field(default=None, repr=False)
+    """Kept by `step_order.members_of`."""
 
 
 @dataclass(eq=False, kw_only=True)

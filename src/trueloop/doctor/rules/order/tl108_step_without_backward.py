@@ -244,12 +244,12 @@ class StepWithoutBackward(StepRule):
     def _reaches(self, event: Backward, optimizer: Optimizer) -> bool:
         """Its loss may lead to the optimizer's parameters. Where it leads to a network that no
         optimizer steps (a loss module, mostly), the way to the others may not have been read."""
-        loss = event.loss
-        apart = loss is not None and any(
+        if _may_reach(event, optimizer):
+            return True
+        return not _is_leaf(event) and any(
             not any(has_parameters_of(each, model) for each in self.timeline.optimizers)
-            for model in loss.models
+            for model in (event.loss.models if event.loss is not None else ())
         )
-        return _may_reach(event, optimizer) or (apart and not _is_leaf(event))
 
     def _may_supply(self, event: Event, optimizer: Optimizer) -> bool:
         if isinstance(event, Backward):

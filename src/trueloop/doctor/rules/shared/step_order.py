@@ -23,6 +23,7 @@ from trueloop.doctor.model.events import (
     ZeroGrad,
 )
 from trueloop.doctor.model.findings import Move
+from trueloop.doctor.model.submodules import Submodules
 from trueloop.doctor.model.things import Model, Optimizer, Scaler, Turn
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.timeline import FAR
@@ -141,6 +142,15 @@ def has_parameters_of(optimizer: Optimizer, model: Model) -> bool:
     return not model.members().isdisjoint(optimizer.members())
 
 
+def members_of(event: Backward) -> frozenset[Model]:
+    """The models that the loss came through, with everything inside them."""
+    models = event.loss.models if event.loss is not None else frozenset()
+    key = Submodules.changes, models
+    if event.members is None or event.members[0] != key:
+        event.members = key, frozenset().union(*(each.members() for each in models))
+    return event.members[1]
+
+
 def feeds(event: Backward, optimizer: Optimizer) -> bool | None:
     """A backward adds to gradients of the optimizer's parameters."""
     loss = event.loss
@@ -148,8 +158,7 @@ def feeds(event: Backward, optimizer: Optimizer) -> bool | None:
         return None
     if not loss.models.isdisjoint(optimizer.models):
         return True
-    held = optimizer.members() if loss.models else frozenset()
-    if any(not held.isdisjoint(model.members()) for model in loss.models):
+    if loss.models and not optimizer.members().isdisjoint(members_of(event)):
         return True
     if not loss.inputs.isdisjoint(optimizer.tensors):
         return True

@@ -26,7 +26,7 @@ class BranchPolicy:
     asked: set[str] = field(default_factory=set)
     """The conditions that the run has asked about, by their key."""
     parts: set[str] = field(default_factory=set)
-    """Keys of which it has asked whether they are part of a condition that is decided in advance."""
+    """Keys of values of which it has asked whether a condition on them is decided in advance."""
 
     def forces(self, key: str) -> bool:
         """A condition is decided in advance."""
