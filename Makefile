@@ -10,6 +10,8 @@
 #   make docs                                    docs/_build/index.html
 # And opens all its pages in Chromium, with axe-core (Node.js and the network are needed once):
 #   make docs-check
+# And the reports of short runs of every kind likewise:
+#   make reports-check
 # And one makes the pictures of the README again (with Chromium):
 #   make pictures                                docs/pictures
 # One runs the trackers' tests with W&B and MLflow, which `make test` skips:
@@ -23,7 +25,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test test-all lint types unit bench bench-gpu docs pictures test-trackers test-torch dist docs-check clean
+.PHONY: demo test test-all lint types unit bench bench-gpu docs pictures test-trackers test-torch dist docs-check reports-check clean
 
 demo: $(READY)
 	$(BIN)/trueloop train spiral --run runs/demo-$$(date +%Y%m%d-%H%M%S)
@@ -92,6 +94,15 @@ BROWSE := $(VENV)/browse
 
 docs-check: docs $(BROWSE)/node_modules
 	cd $(BROWSE) && node $(CURDIR)/docs/_site/browse.mjs $(CURDIR)/docs/_build
+
+# The pages of short runs; their screenshots are in the folder too.
+REPORTS := $(VENV)/reports
+
+reports-check: $(READY) $(BROWSE)/node_modules
+	rm -rf $(REPORTS)
+	$(BIN)/python docs/_site/reports.py $(REPORTS)
+	cd $(BROWSE) && SCREENSHOTS=$(abspath $(REPORTS))/screenshots \
+		node $(CURDIR)/docs/_site/browse.mjs $(abspath $(REPORTS))
 
 $(BROWSE)/node_modules:
 	mkdir -p $(BROWSE)

@@ -1,14 +1,34 @@
 // Opens every page of the built site in Chromium, at two widths, light and dark, without a network:
 //
 //   make docs-check
+//   make reports-check     the same for the reports that reports.py has made
 //
-// Fails on a script's error, a request that leaves the folder, a page wider than its window, and a
+// With SCREENSHOTS=FOLDER it keeps a picture of every page. Fails on a script's error, a request that leaves the folder, a page wider than its window, and a
 // serious or critical finding of axe-core. Other HTML files, such as a report, can be named after it.
 
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, relative, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+
+// Charts are drawn when they come near the window.
+const seen = async () => {
+  const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+  for (const place of document.querySelectorAll(".chart")) {
+    place.scrollIntoView();
+    for (let k = 0; k < 50 && !place.querySelector(".main-svg") && !place.hidden; k++) await pause(100);
+  }
+  for (const button of document.querySelectorAll("button.axis")) {
+    button.click();
+    await pause(50);
+    button.click();
+  }
+  window.scrollTo(0, 0);
+  await pause(100);
+  return [...document.querySelectorAll(".chart")].filter((place) => !place.querySelector(".main-svg")).length;
+};
+const pictures = process.env.SCREENSHOTS;
+if (pictures) mkdirSync(pictures, { recursive: true });
 
 const WIDTHS = [1280, 390];
 const SCHEMES = ["light", "dark"];
@@ -57,6 +77,8 @@ for (const file of pages.sort()) {
     await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: SCHEMES[place] }]);
     await page.setViewport({ width, height: 900 });
     await page.goto(pathToFileURL(file).href, { waitUntil: "load" });
+    const missing = await page.evaluate(seen);
+    if (missing) note("chart", here, `${missing} not drawn`);
     const wide = await page.evaluate(
       () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
     );
@@ -68,12 +90,16 @@ for (const file of pages.sort()) {
       const nodes = each.nodes.slice(0, 2).map((node) => node.html.slice(0, 140));
       note(`axe ${each.id}`, here, `${each.help}\n    ${nodes.join("\n    ")}`);
     }
+    if (pictures) {
+      const name = `${relative(site, file).replaceAll("/", "-")}-${width}-${SCHEMES[place]}.png`;
+      await page.screenshot({ path: join(pictures, name), fullPage: true });
+    }
     opened += 1;
   }
 }
 
 // Search, as a reader uses it.
-if (!named.length) {
+if (!named.length && existsSync(join(site, "search.html"))) {
   here = "search.html";
   await page.goto(`${pathToFileURL(join(site, "search.html")).href}?q=clip_norm`, { waitUntil: "load" });
   await page.waitForSelector("ul.search li", { timeout: 15000 }).catch(() => note("search", here, "no result"));

@@ -209,3 +209,21 @@ def test_a_spike_of_the_loss_is_in_the_chart_and_does_not_flatten_it() -> None:
     calm = charts.loss(Curves(LogReader.of(lines)))
     assert calm is not None
     assert "range" not in calm["layout"]["yaxis"]
+
+
+def test_losses_over_a_wide_span_have_a_log_axis_and_the_other_one_in_reserve() -> None:
+    def drawn(values: list[float]) -> charts.Figure:
+        lines = [{**line, "loss": loss} for line, loss in zip(updates(values), values, strict=True)]
+        chart = charts.loss(Curves(LogReader.of(lines)))
+        assert chart is not None
+        return chart
+
+    wide = drawn(np.geomspace(1, 0.05, 60).tolist())
+    assert wide["layout"]["yaxis"]["type"] == "log"
+    assert wide["layout"]["yaxis"]["title"]["text"] == "logarithmic"
+    assert "type" not in wide["other_axis"]
+    narrow = drawn(np.geomspace(1, 0.5, 60).tolist())
+    assert "type" not in narrow["layout"]["yaxis"]
+    assert narrow["other_axis"]["type"] == "log"
+    below = drawn(np.linspace(1, -0.5, 60).tolist())
+    assert "other_axis" not in below, "a loss below zero has no place on a log axis"

@@ -189,7 +189,7 @@ def test_regression_shows_its_residuals(tmp_path: Path) -> None:
     assert "0.9800 validation R² at epoch 6 of 6" in page.text
     assert "2,999 validation samples" in page.text
     assert "1 h 01 min" in page.text
-    assert "No clipping by norm." in page.text
+    assert "Gradients were not clipped by their norm." in page.text
     assert {"predicted", "residuals"} <= set(page.charts)
     points, diagonal = page.figures["predicted"]["data"]
     assert 1000 <= len(points["x"]) <= 2000
@@ -203,7 +203,7 @@ def test_a_run_without_validation(tmp_path: Path) -> None:
     page = report(run)
     assert "No validation." in page.text
     assert "training loss at epoch" in page.text
-    assert "of 12; 8 were trained" in page.text
+    assert "of 12; the run ended after 8" in page.text
     assert "it is still going, or was killed" in page.text
     assert "unfinished" in page.text
 
@@ -314,7 +314,7 @@ def test_no_findings_are_one_line_and_not_to_have_looked_is_none(finished: Run) 
 
 def test_comparing_runs(tmp_path: Path, make_spiral: Callable[..., Run]) -> None:
     runs = [
-        make_spiral("a/same", epochs=20, seed=1, scores={"val_loss": 0.5, "val_accuracy": 0.875}),
+        make_spiral("a/same", epochs=20, scores={"val_loss": 0.5, "val_accuracy": 0.875}),
         make_spiral("b/same", epochs=20, lr=0.5, scores={"val_loss": 0.25, "val_accuracy": 0.75}),
         Run.create(tmp_path / "new", config={"task": "spiral", HOSTILE: 1}),
     ]
@@ -333,6 +333,47 @@ def test_comparing_runs(tmp_path: Path, make_spiral: Callable[..., Run]) -> None
     assert source.count('class="best"') == 2
     names = [trace["name"] for trace in page.figures["overlay-0"]["data"]]
     assert names == ["a/same", "a/same, training", "b/same", "b/same, training"]
+
+
+def test_of_runs_that_validate_on_different_samples_no_best_is_marked(
+    tmp_path: Path, make_spiral: Callable[..., Run]
+) -> None:
+    """A seed deals the samples into parts: the scores are of different ones."""
+    runs = [make_spiral(f"seed-{seed}", epochs=6, seed=seed) for seed in (0, 1)]
+    page = Page(out := compare(runs, tmp_path / "c.html"))
+    assert "not evaluated on the same samples: seed is 0, 1." in page.text
+    assert 'class="best"' not in out.read_text()
+
+
+def test_runs_on_different_data_are_not_compared_with_each_other(
+    tmp_path: Path, make_spiral: Callable[..., Run]
+) -> None:
+    runs = []
+    for name, digest, loss in (("a", "1" * 64, 0.5), ("b", "2" * 64, 0.1), ("c", "1" * 64, 0.25)):
+        run = make_spiral(name, epochs=6, scores={"val_loss": loss})
+        run.write_environment({**run.environment, "data": {"path": "/same", "digest": digest}})
+        runs.append(run)
+    page = Page(out := compare(runs, tmp_path / "c.html"))
+    assert "different data sets" in page.text
+    source = out.read_text()
+    assert source.count('<table class="results">') == 2
+    assert source.count('class="best"') == 1
+    assert '<td class="best">0.2500</td>' in source
+    names = [trace["name"] for trace in page.figures["overlay-0"]["data"]]
+    assert names == ["a", "a, training", "c", "c, training"]
+
+
+def test_the_configuration_begins_with_what_was_given(finished: Run) -> None:
+    config = {"task": "spiral", "lr": 0.1, "batch_size": 64, "clip_norm": 2.0, "ema": None}
+    finished.write_config(config)
+    rest = "Configuration task spiral lr 0.1 batch_size 64 clip_norm 2 1 more option:"
+    assert f"{rest} not set ema –" in report(finished).text
+    finished.write_environment({**finished.environment, "options_given": ["task", "ema", "lr"]})
+    text = report(finished).text
+    # In the order of the options, the given one without a value too.
+    given = "Configuration task spiral lr 0.1 ema – batch_size 64"
+    assert f"{given} 1 more option: defaults clip_norm 2 Data" in text
+    assert "options_given" not in text
 
 
 def test_equal_configurations_and_bad_requests(

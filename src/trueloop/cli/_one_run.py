@@ -86,6 +86,7 @@ def _start(path: Path, settings: Settings) -> int:
     from trueloop.cli._doctor import keep_findings, watched_session
     from trueloop.cli._training import train_run
     from trueloop.run import Run
+    from trueloop.run.environment import GIVEN
     from trueloop.run.folder import claimed_by_main, make_folder
     from trueloop.run.log import LOG
     from trueloop.run.log_reader import has_lines
@@ -94,7 +95,7 @@ def _start(path: Path, settings: Settings) -> int:
         session = stack.enter_context(watched_session(settings))
         ranks.on_main(lambda: make_folder(path), "the making of the run directory")
         stack.enter_context(claimed_by_main(path))
-        facts = session.environment()
+        facts = session.environment() | {GIVEN: sorted(settings.stated)}
         run = Run.create(path, config=session.settings.config(), environment=facts)
         try:
             run.write_data(session.splits.facts)

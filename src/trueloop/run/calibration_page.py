@@ -11,6 +11,11 @@ from trueloop.formatting import number, percent, score_name
 from trueloop.run import charts
 from trueloop.run.html_page import Chart, Section
 
+_CAPTION = (
+    "How often predictions of a probability were right. Of a calibrated model, 80% of those with "
+    "probability 0.8 are: on the dashed line. Below it the model is too sure, above it not enough."
+)
+
 
 def calibration(results: Mapping[str, Any]) -> Section:
     """The reliability diagram, and the temperature and thresholds in words; without charts where
@@ -21,10 +26,10 @@ def calibration(results: Mapping[str, Any]) -> Section:
         return section
     before, after = found["before"], found["after"]
     section.note = (
-        f"Confidence and truth differ by {percent(before['ece'])} on average (expected calibration "
-        f"error of validation samples), and by {percent(after['ece'])} with logits divided by the "
-        f"temperature {number(found['temperature'])}, which was fitted to the same samples. "
-        "trueloop predict --calibrated applies it."
+        f"Expected calibration error on the validation samples: {percent(before['ece'])} as "
+        f"trained, {percent(after['ece'])} with temperature scaling (logits divided by "
+        f"{number(found['temperature'])}, fitted to the same samples). "
+        "trueloop predict --calibrated applies the temperature."
     )
     for metric, best in (found.get("thresholds") or {}).items():
         section.note += (
@@ -36,9 +41,7 @@ def calibration(results: Mapping[str, Any]) -> Section:
     for name, part, colour in (("as trained", before, "@train"), ("calibrated", after, "@val")):
         x, y = (np.array([each[key] for each in part["bins"]]) for key in ("confidence", "correct"))
         traces.append(charts.series(x, y, name, colour) | {"mode": "lines+markers"})
-    figure = charts.figure(traces, "probability", "share that came true")
+    figure = charts.figure(traces, "predicted probability", "observed share")
     figure["layout"].update(hovermode="closest")
-    section.charts.append(
-        Chart("reliability", "Reliability diagram", figure, "Trusted ones are on the line.")
-    )
+    section.charts.append(Chart("reliability", "Reliability diagram", figure, _CAPTION))
     return section

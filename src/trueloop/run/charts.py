@@ -22,8 +22,9 @@ from trueloop.run.log_reader import Floats, Line, LogReader, UpdateColumns
 Figure = dict[str, Any]
 
 POINTS = 2000
-LOG_RATIO = 30.0
-"""A falling score that spans more than this is drawn on a log axis."""
+LOG_RATIO = 5.0
+"""Of losses and errors: those that span more than this are drawn on a log axis."""
+LOG_TITLE = "logarithmic"
 SERIES = ("@c0", "@c1", "@c2", "@c3", "@c4", "@c5", "@c6")
 
 
@@ -146,7 +147,9 @@ def series(
 
 def figure(traces: list[dict[str, Any]], x: str = "epoch", y: str = "") -> Figure:
     """A chart with titled axes; `y` may be left to the heading above the chart."""
-    axes = {"xaxis": {"title": {"text": label(x)}}, "yaxis": {"title": {"text": label(y)}}}
+    axes: Figure = {"xaxis": {"title": {"text": label(x)}}, "yaxis": {"title": {"text": label(y)}}}
+    if x == "epoch" and max((trace["x"][-1] for trace in traces if trace["x"]), default=0) <= 10:
+        axes["xaxis"].update(tick0=0, dtick=1)  # no halves of an epoch
     return {"data": traces, "layout": axes}
 
 
@@ -159,7 +162,25 @@ def log_axis(chart: Figure, arrays: Sequence[Floats]) -> None:
     steps = (1, 1.5, 2, 3, 4, 5, 6, 8) if ratio < 8 else (1, 2, 5) if ratio < 100 else (1,)
     stride = max(1, (high - low) // 8)
     ticks = [m * 10.0**k for k in range(low, high + 1, stride) for m in steps]
-    chart["layout"]["yaxis"].update(type="log", tickvals=ticks, ticktext=[f"{t:g}" for t in ticks])
+    texts = [f"{t:g}" for t in ticks]
+    chart["layout"]["yaxis"].update(
+        type="log", tickvals=ticks, ticktext=texts, title={"text": LOG_TITLE}
+    )
+
+
+def choose_axis(chart: Figure, arrays: Sequence[Floats], spread: Sequence[Floats] = ()) -> None:
+    """Put positive values on a log axis if they, or those of `spread`, span more than `LOG_RATIO`,
+    and keep the other axis for the button that changes it. `arrays` decide the ticks."""
+    joined = np.concatenate([a[np.isfinite(a)] for a in (*arrays, *spread)] or [np.empty(0)])
+    if not len(joined) or joined.min() <= 0:
+        return
+    linear = chart["layout"]["yaxis"]
+    changed: Figure = {"layout": {"yaxis": {k: v for k, v in linear.items() if k != "range"}}}
+    log_axis(changed, arrays)
+    logarithmic = changed["layout"]["yaxis"]
+    is_wide = _wide(arrays) or _wide(spread)
+    chart["layout"]["yaxis"] = logarithmic if is_wide else linear
+    chart["other_axis"] = linear if is_wide else logarithmic
 
 
 def _wide(arrays: Iterable[Floats], ratio: float = LOG_RATIO) -> bool:
@@ -184,7 +205,7 @@ def mark(chart: Figure, at: int, text: str, *, top: bool) -> None:
 def loss(curves: Curves) -> Figure | None:
     """Training and validation loss per epoch, with the loss of the updates in the background: of
     many, each one's and the smoothed one."""
-    traces, shown = [], []
+    traces, shown, spread = [], [], []
     losses = curves.applied.column("loss")
     if len(losses) > 1:
         width = max(1, len(losses) // 100)
@@ -192,7 +213,9 @@ def loss(curves: Curves) -> Figure | None:
         if width > 1:
             traces.append(series(x, losses, "each update", "@train", width=0.8, opacity=0.2))
         softened = smooth(losses, width)
-        name = "updates" if width == 1 else "smoothed"
+        finite = softened[np.isfinite(softened)]
+        spread = [np.quantile(finite, [0.02, 0.98])] if len(finite) else []  # not of a lone spike
+        name = "each update" if width == 1 else "smoothed"
         traces.append(series(x, softened, name, "@train", width=1, opacity=0.4))
     for name, text, ink in (
         ("train_loss", "training", "@train"),
@@ -205,10 +228,8 @@ def loss(curves: Curves) -> Figure | None:
     if not traces:
         return None
     chart = figure(traces, curves.axis)
-    if _wide(shown):
-        log_axis(chart, shown)
-    else:
-        _narrow(chart, losses, shown)
+    _narrow(chart, losses, shown)
+    choose_axis(chart, shown or spread, spread)
     return chart
 
 
@@ -265,8 +286,8 @@ def _score_chart(curves: Curves, names: list[str], bares: list[str], family: str
         dash = "dash" if split == "train" and len(bares) > 1 else "solid"
         traces.append(series(curves.at_eval, values, text, ink, dash=dash))
     chart = figure(traces, curves.axis)
-    if family in ("Errors", "perplexity") and _wide(arrays):
-        log_axis(chart, arrays)
+    if family in ("Errors", "perplexity"):
+        choose_axis(chart, arrays)
     finite = np.concatenate([a[np.isfinite(a)] for a in arrays])
     if family == "Scores" and len(finite) and finite.min() < -0.2 and finite.max() <= 1:
         # R² has no floor: a first epoch at -40 would flatten all that follows.
@@ -399,6 +420,6 @@ def overlay(curves: Sequence[tuple[str, Curves]], names: Sequence[str]) -> Figur
     if not traces:
         return None
     chart = figure(traces, curves[0][1].axis)
-    if direction(names[0]) != "max" and _wide(arrays):
-        log_axis(chart, arrays)
+    if direction(names[0]) != "max":
+        choose_axis(chart, arrays)
     return chart

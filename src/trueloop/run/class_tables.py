@@ -40,9 +40,9 @@ def confusion_of(results: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _cell(count: float, share: float, hit: bool) -> dict[str, str]:
     """A cell of the matrix: blue where the prediction hits, orange where it misses."""
-    look = ["hit"] * hit + ["dark"] * (share > 0.45) + ["none"] * (count == 0)
+    look = ["hit"] * hit + ["none"] * (count == 0)
     # Misses are rare: a root makes 1% visible without making 20% shout.
-    shade = 85 * (share if hit else share**0.5)
+    shade = 100 * (share if hit else share**0.5)
     return {
         "count": f"{int(count):,}",
         "text": percent(share),

@@ -13,10 +13,16 @@ from trueloop.records import direction
 from trueloop.run import charts
 from trueloop.run.charts import Curves
 from trueloop.run.directory import Run
-from trueloop.run.html_page import Chart, Section, flatten, publish, publish_packed
+from trueloop.run.html_page import EMPTY, Chart, Section, flatten, publish, publish_packed, show
 from trueloop.run.log import LOG
-from trueloop.run.log_reader import read_log
+from trueloop.run.log_reader import LogReader, read_log
 from trueloop.run.report import best_place, curves_of, monitored, samples_per_second
+
+_SPLIT = (
+    "seed", "fold", "folds", "split", "val_share", "test_share", "val_fraction", "test_fraction",
+    "val_data", "test_data", "context",
+)  # fmt: skip
+"""Options that decide which samples, or how much of them, a run validates on."""
 
 
 def compare(
@@ -29,8 +35,9 @@ def compare(
 ) -> Path:
     """Write one page that sets several runs side by side.
 
-    It shows their results, the best of each column in bold, the options in which they differ, and
-    their curves over each other. The script for the charts is written beside the page.
+    It shows their results, the options in which they differ, and their curves over each other; runs
+    on different data sets apart. Of runs that validate on the same samples, the best of each column
+    is bold. The script for the charts is written beside the page.
 
     Args:
         runs: one or more.
@@ -52,18 +59,25 @@ def compare(
         raise RunError(f"{out} is a folder: name the page, e.g. {out / 'compare.html'}")
     names = _distinct_names(runs)
     logs = [read_log(run.path / LOG) for run in runs]
-    curves = [curves_of(run, log) for run, log in zip(runs, logs, strict=True)]
-    if any(own.by_updates for own in curves):  # one axis for all
-        curves = [Curves(log, by_updates=True) for log in logs]
-    sections = _overlays(list(zip(names, curves, strict=True)))
+    groups: list[dict[str, Any]] = []
+    by_data = same_data(runs)
+    for members in by_data:
+        first = sum(len(part.charts) for group in groups for part in group["sections"])
+        chosen = [(runs[k], names[k], logs[k]) for k in members]
+        group = _group(chosen, first=first)
+        if len(members) == 1 < len(by_data):
+            group["sections"] = []  # its own report has them
+        groups.append(group)
+    if len(groups) > 1:
+        words = "The runs have different data sets: only those with the same one are compared."
+    else:
+        words, groups[0]["note"] = groups[0]["note"], ""
+    sections = [section for group in groups for section in group["sections"]]
     context = {
         "title": title or f"{len(runs)} run{'s' if len(runs) > 1 else ''} compared",
         "summary": summary,
-        "names": names,
-        "axis": curves[0].axis,
-        "results": _results(runs, names, curves),
-        "options": _differing([run.config for run in runs]),
-        "sections": sections,
+        "subtitle": words,
+        "groups": groups,
         "figures": {chart.name: chart.figure for part in sections for chart in part.charts},
     }
     if one_file:
@@ -82,8 +96,69 @@ def _distinct_names(runs: Sequence[Run]) -> list[str]:
     return names
 
 
-def _results(runs: Sequence[Run], names: Sequence[str], curves: Sequence[Curves]) -> dict[str, Any]:
-    """The table of results: one row per run, one column per validation or test score."""
+def _group(members: Sequence[tuple[Run, str, LogReader]], *, first: int) -> dict[str, Any]:
+    """The part of the page about runs on the same data; its charts are numbered from `first`."""
+    runs, names, logs = zip(*members, strict=True)
+    curves = [curves_of(run, log) for run, log in zip(runs, logs, strict=True)]
+    if any(own.by_updates for own in curves):  # one axis for all
+        curves = [Curves(log, by_updates=True) for log in logs]
+    unlike = _unlike([run for run, own in zip(runs, curves, strict=True) if own.evals])
+    axis = curves[0].axis
+    note = f"Scores are those of each run's best {axis}"
+    if unlike:
+        note += f"; no best is marked, as the runs were not evaluated on the same samples: {unlike}"
+    elif len(runs) > 1:
+        note += "; the best of a column is bold"
+    return {
+        "data": _data_in_words(runs[0]),
+        "note": f"{note}.",
+        "names": names,
+        "axis": axis,
+        "results": _results(runs, names, curves, mark=not unlike),
+        "options": _differing([run.config for run in runs]),
+        "sections": _overlays(list(zip(names, curves, strict=True)), first),
+    }
+
+
+def same_data(runs: Sequence[Run]) -> list[list[int]]:
+    """The positions of the runs, grouped by the data set that they were trained on: the digest of
+    its files, and what is predicted of it."""
+    groups: dict[str, list[int]] = {}
+    for k, run in enumerate(runs):
+        groups.setdefault(repr(_data_set(run)), []).append(k)
+    return list(groups.values())
+
+
+def _data_set(run: Run) -> tuple[Any, ...]:
+    data = run.environment.get("data")
+    found = data.get("digest") or data.get("path") if isinstance(data, Mapping) else None
+    return run.option("task"), found or run.option("data"), run.option("target")
+
+
+def _unlike(runs: Sequence[Run]) -> str:
+    """The options in which the runs differ that decide which samples validate, with their values;
+    "" if they have the same ones."""
+    found = []
+    for name in _SPLIT:
+        values = list(dict.fromkeys(show(run.option(name)) for run in runs))
+        if len(values) > 1:
+            found.append(f"{name} is {', '.join(values)}")
+    return "; ".join(found)
+
+
+def _data_in_words(run: Run) -> str:
+    """The task of a run and its data, as a heading."""
+    task, data, target = (run.option(name) for name in ("task", "data", "target"))
+    words = [str(task)] if task else []
+    words += [Path(data).name] if isinstance(data, str) else []
+    return ", ".join(words + ([f"target {target}"] if target else [])) or "unnamed data"
+
+
+def _results(
+    runs: Sequence[Run], names: Sequence[str], curves: Sequence[Curves], *, mark: bool
+) -> dict[str, Any]:
+    """The table of results: one row per run, one column per validation or test score, with the best
+    of each column marked if `mark` is true."""
     rows: list[dict[str, Any]] = []
     columns: dict[str, list[float | None]] = {}
     for k, (run, name, own) in enumerate(zip(runs, names, curves, strict=True)):
@@ -97,7 +172,7 @@ def _results(runs: Sequence[Run], names: Sequence[str], curves: Sequence[Curves]
         for key, value in scores.items():
             columns.setdefault(key, [None] * len(runs))[k] = value
         rows.append({"name": name, "facts": _facts(run, results, own, at)})
-    winners = {key: _best(key, values) for key, values in columns.items()}
+    winners = {key: _best(key, values) if mark else None for key, values in columns.items()}
     for k, row in enumerate(rows):
         row["scores"] = [
             {"text": number(values[k]), "best": values[k] is not None and values[k] == winners[key]}
@@ -132,15 +207,15 @@ def _differing(configs: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[str
     """The options that are not the same in all runs, each with its value in every run."""
     tables = [dict(flatten(config)) for config in configs]
     names = dict.fromkeys(name for table in tables for name in table)
-    rows = [(name, [table.get(name, "–") for table in tables]) for name in names]
+    rows = [(name, [table.get(name, EMPTY) for table in tables]) for name in names]
     return [(name, values) for name, values in rows if len(set(values)) > 1]
 
 
-def _overlays(curves: Sequence[tuple[str, Curves]]) -> list[Section]:
+def _overlays(curves: Sequence[tuple[str, Curves]], first: int) -> list[Section]:
     """A chart per metric: validation solid, training dotted; only training where that is all."""
     bares = dict.fromkeys(split_of(name)[1] for _, own in curves for name in own.scores())
-    section = Section("Curves", note="Validation is solid, training dotted.")
-    for k, bare in enumerate(sorted(bares, key=lambda bare: bare != "loss")):
+    section = Section("Curves", note="Solid lines are validation, dotted ones training.")
+    for k, bare in enumerate(sorted(bares, key=lambda bare: bare != "loss"), start=first):
         pairs = ([f"val_{bare}", f"train_{bare}"], [f"train_{bare}"], [bare])
         figure = next((f for names in pairs if (f := charts.overlay(curves, names))), None)
         if figure is not None:

@@ -18,6 +18,10 @@ import torch
 from trueloop import device as devices, ranks
 from trueloop.run.code_changes import git_facts
 
+GIVEN = "options_given"
+"""In a run's environment: the names of the options that the user gave, on the command line or in a
+file; the others have their defaults."""
+
 
 def environment(device: torch.device | None = None, parallel: str | None = None) -> dict[str, Any]:
     """Versions, platform, device, command line, start time and git commit; every rank calls it.

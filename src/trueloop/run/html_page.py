@@ -18,6 +18,8 @@ from trueloop.run.charts import Figure
 
 SCRIPT = "plotly.min.js"
 """The one file that a page needs beside it."""
+EMPTY = "–"
+"""A cell of a table without a value."""
 _MOST_ROWS = 24
 """Rows that a nested fact takes of a table."""
 _MOST_PACKED = 6_000_000
@@ -80,7 +82,7 @@ def flatten(facts: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]
 def show(value: Any) -> str:
     """A value of a table in one cell; long lists are cut, with their full length."""
     if value is None or value == {}:
-        return "–"
+        return EMPTY
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):

@@ -26,8 +26,9 @@ def intervals(results: Mapping[str, Any]) -> Section:
     covered, width = (results["scores"].get(f"val_{name}") for name in ("coverage", "width"))
     if covered is not None and width is not None:
         section.note = (
-            f"The {percent(found['share'])} interval has {percent(covered)} of the "
-            f"{found['samples']:,} validation targets; its mean width is {number(width)}."
+            f"The {percent(found['share'])} interval contains {percent(covered)} of the "
+            f"{found['samples']:,} validation targets (coverage); its mean width is "
+            f"{number(width)}."
         )
     at = np.arange(1.0, len(target) + 1)
     inside = (low <= target) & (target <= high)
@@ -52,8 +53,12 @@ def intervals(results: Mapping[str, Any]) -> Section:
             ("target outside", ~inside, "@bad", "x"),
         )
     ]  # fmt: skip
-    figure = charts.figure([bars, *marks], "sample, by its prediction", "value")
+    figure = charts.figure(
+        [bars, *marks], "validation samples, sorted by their predictions", "value"
+    )
     figure["layout"].update(hovermode="closest")
-    shown = "" if len(target) == found["samples"] else f"{len(target):,} of them, evenly picked."
+    shown = (
+        "" if len(target) == found["samples"] else f"{len(target):,} of the samples, evenly picked."
+    )
     section.charts.append(Chart("intervals", "Intervals and targets", figure, shown))
     return section

@@ -15,7 +15,17 @@ from trueloop.run.calibration_page import calibration
 from trueloop.run.charts import Curves
 from trueloop.run.class_tables import confusion_of, per_class
 from trueloop.run.directory import UNFINISHED, Run
-from trueloop.run.html_page import Chart, Rewritten, Section, flatten, publish, publish_packed, when
+from trueloop.run.environment import GIVEN
+from trueloop.run.html_page import (
+    EMPTY,
+    Chart,
+    Rewritten,
+    Section,
+    flatten,
+    publish,
+    publish_packed,
+    when,
+)
 from trueloop.run.interval_page import intervals
 from trueloop.run.lineage import code_history, evaluations_of, parts_of
 from trueloop.run.log import LOG, best_eval
@@ -27,6 +37,11 @@ from trueloop.run.texts import conversation, texts
 
 _LONG_TABLE = 30
 _TELLING = ("accuracy", "r2")
+_MAIN = (
+    "task", "data", "epochs", "updates", "tokens", "batch_size", "optimizer", "lr", "weight_decay",
+    "schedule", "precision", "seed", "fold", "chosen_threads", "ranks",
+)  # fmt: skip
+"""Options that a reader looks for, given or not."""
 _FIELDS = ("code", "name", "severity", "place", "message", "fix")
 _SEVERITIES = {"error": "bad", "warning": "warn", "advice": ""}
 _TONES = {"not overfitting": "good", "overfitting": "warn", "unstable": "warn", "diverged": "bad"}
@@ -177,7 +192,7 @@ def _where(run: Run, results: Mapping[str, Any], curves: Curves, at: int | None)
     if at is None:
         return f"{done} of {planned} epochs done"
     where = f"at epoch {at} of {planned}"
-    return where if done >= planned else f"{where}; {done} {'was' if done == 1 else 'were'} trained"
+    return where if done >= planned else f"{where}; the run ended after {done}"
 
 
 def _where_by_updates(run: Run, results: Mapping[str, Any], curves: Curves, at: int | None) -> str:
@@ -187,7 +202,7 @@ def _where_by_updates(run: Run, results: Mapping[str, Any], curves: Curves, at: 
     if at is None:
         return f"{done:,} of {planned:,} updates done"
     where = f"at update {at:,} of {planned:,}"
-    return where if done >= planned else f"{where}; {done:,} were applied"
+    return where if done >= planned else f"{where}; the run ended after {done:,}"
 
 
 def _facts(run: Run, results: Mapping[str, Any], curves: Curves) -> list[tuple[str, str]]:
@@ -355,7 +370,7 @@ def _optimization(run: Run, curves: Curves) -> list[Chart]:
     norm = charts.gradient_norm(curves, clip)
     if norm is not None:
         share = charts.clipped_share(curves, clip)
-        note = "No clipping by norm." if clip is None else ""
+        note = "Gradients were not clipped by their norm." if clip is None else ""
         if share is not None:
             note = f"{capital(percent(share))} of the updates were clipped to {clip:g}."
         found.append(Chart("gradient-norm", "Gradient norm before clipping", norm, note))
@@ -376,10 +391,11 @@ def _residuals(results: Mapping[str, Any]) -> tuple[list[Chart], str]:
         f"{len(target):,} validation samples: mean error {number(float(error.mean()))}, "
         f"median absolute error {number(float(np.median(np.abs(error))))}."
     )
-    outside = f"{beyond:,} are beyond the ends of the chart." if beyond else ""
+    outside = f"Not shown: {beyond:,} beyond the ends of the chart." if beyond else ""
+    on_line = "On the dashed line, the prediction is equal to the true value."
     scatter = charts.predicted_against_true(target, prediction)
     return [
-        Chart("predicted", "Predicted against true", scatter, "Exact ones are on the line."),
+        Chart("predicted", "Predicted against true", scatter, on_line),
         Chart("residuals", "Distribution of the residuals", histogram, outside),
     ], note
 
@@ -405,12 +421,32 @@ def _evaluation(record: Mapping[str, Any]) -> dict[str, Any]:
     return facts | (scores if scores else {"predictions": out.get("path")})
 
 
+def _configuration(run: Run) -> dict[str, Any]:
+    """The options that were given and the main ones; all others folded. Of a run that does not
+    record what was given, those without a value are folded."""
+    given = run.environment.get(GIVEN)
+    rows = flatten(run.config)
+    if isinstance(given, list):
+        first = [(name, text) for name, text in rows if name in given]
+        first += [each for each in rows if each[0] in _MAIN and each not in first]
+        first = [each for each in first if each[0] in given or each[1] != EMPTY]
+        what, none = "defaults", "not set"
+    else:
+        first = [each for each in rows if each[1] != EMPTY]
+        what, none = "not set", EMPTY
+    rest = [(name, none if text == EMPTY else text) for name, text in rows]
+    rest = [each for each, row in zip(rest, rows, strict=True) if row not in first]
+    more = f"{len(rest)} more option{'s' * (len(rest) != 1)}: {what}"
+    return {"title": "Configuration", "rows": first, "rest": rest, "more": more}
+
+
 def _tables(run: Run) -> list[dict[str, Any]]:
+    facts = {k: v for k, v in run.environment.items() if k not in ("resumed", GIVEN)}
     tables: list[tuple[str, dict[str, Any]]] = [
-        ("Configuration", run.config),
         ("Data", {k: v for k, v in run.data.items() if k != "conversation"}),
-        ("Environment", {k: v for k, v in run.environment.items() if k != "resumed"}),
+        ("Environment", facts),
         ("Code", code_history(run)),
         ("Evaluations", {k: _evaluation(each) for k, each in evaluations_of(run).items()}),
     ]
-    return [{"title": t, "rows": flatten(facts)} for t, facts in tables if facts]
+    shown = [{"title": t, "rows": flatten(facts), "rest": []} for t, facts in tables if facts]
+    return [_configuration(run), *shown] if run.config else shown

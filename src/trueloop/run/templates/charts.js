@@ -79,11 +79,29 @@ function drawCharts() {
     }
   }
 
+  // A button that puts the chart on the other kind of axis, and back.
+  function offerAxis(place, figure) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "axis";
+    const say = () => {
+      button.textContent = figure.other_axis.type === "log" ? "Logarithmic axis" : "Linear axis";
+    };
+    button.addEventListener("click", () => {
+      [figure.layout.yaxis, figure.other_axis] = [figure.other_axis, figure.layout.yaxis];
+      say();
+      draw([place]);
+    });
+    say();
+    place.before(button);
+  }
+
   for (const place of document.querySelectorAll(".chart")) {
     const figure = figures[place.dataset.figure];
     if (figure.layout.height && !narrow.matches) place.style.height = figure.layout.height + "px";
     delete figure.layout.height;
     drawn.push([place, figure]);
+    if (figure.other_axis) offerAxis(place, figure);
     watcher.observe(place);
   }
   const scheme = window.matchMedia("(prefers-color-scheme: dark)");
