@@ -170,3 +170,43 @@ def test_the_way_that_a_default_leaves_out_is_read_too() -> None:
 def test_a_slice_of_any_computed_size_is_read(rows: str) -> None:
     text = f"import torch\nx = torch.randn({rows}, 8)\ny = x[:2].mean(0)\ntorch.randn(4)\n"
     assert check_text(text, "a.py", strict=True).findings == []
+
+
+STAR = """\
+from torch import nn, optim
+from somewhere import *
+
+net = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.1))
+criterion = nn.MSELoss()
+optimizer = optim.SGD(net.parameters(), lr=0.1)
+
+def evaluate(source):
+    net.eval()
+    total = 0
+    with torch.no_grad():
+        for x, y in source:
+            total += criterion(net(x), y).item()
+    return total
+
+def fit(source):
+    net.train()
+    for x, y in source:
+        optimizer.zero_grad()
+        criterion(net(x), y).backward()
+        optimizer.step()
+
+for epoch in range(10):
+    fit(torch.load("a.pt"))
+    evaluate(torch.load("b.pt"))
+"""
+
+
+def test_torch_may_come_from_a_file_that_cannot_be_read() -> None:
+    assert not check_text(STAR, "a.py", strict=True).findings
+    bare = STAR.replace("with torch.no_grad():", "if True:")
+    assert [each.code for each in check_text(bare, "a.py").findings] == ["TL203"]
+
+
+def test_a_gradient_of_nothing_ends_no_run() -> None:
+    report = check_text("import torch\n\nloss = torch.autograd.grad()\n", "a.py", strict=True)
+    assert "fault of trueloop" not in repr(report)

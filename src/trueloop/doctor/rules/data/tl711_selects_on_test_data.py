@@ -76,7 +76,8 @@ class SelectsOnTestData(Rule):
 
     def __init__(self) -> None:
         super().__init__()
-        self._trained: set[Turn] = set()
+        self._trained: dict[Turn, frozenset[str]] = {}
+        """Under which conditions each epoch trains."""
         self._seen: dict[Turn, set[Loader]] = {}
         self._states: dict[Location, _Choice] = {}
         self._files: dict[str, _Choice] = {}
@@ -84,7 +85,9 @@ class SelectsOnTestData(Rule):
         self._loaded: _Choice | None = None
 
     def on_optimizer_step(self, event: OptimizerStep) -> None:
-        self._trained |= {turn for turn in event.turns if turn.loop.kind == "epochs"}
+        for turn in event.turns:
+            if turn.loop.kind == "epochs":
+                self._trained.setdefault(turn, event.guards)
 
     def on_model_forward(self, event: ModelForward) -> None:
         loop = batch_loop(event)
@@ -125,7 +128,7 @@ class SelectsOnTestData(Rule):
     def _choice(self, event: StateDictCreated | FileSaved | Made) -> _Choice | None:
         """Weights are kept under a condition, in an epoch that looked only at test data."""
         epoch = _epoch(event.turns)
-        if epoch is None or epoch not in self._trained or not event.guards:
+        if epoch is None or not event.guards - self._trained.get(epoch, event.guards):
             return None
         loaders = self._seen.get(epoch, set())
         loader = next(iter(loaders)) if len(loaders) == 1 else None

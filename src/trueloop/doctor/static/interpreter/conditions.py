@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 from trueloop.doctor.model.things import Loop, Model, Scheduler, Thing
+from trueloop.doctor.model.vocabulary import RANK_GUARD
 from trueloop.doctor.static.interpreter.branches import returns_without_option
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import find_method
@@ -334,7 +335,9 @@ def _is_last(m: Interpreter, loop: Loop) -> bool:
 
 def _equality(m: Interpreter, kind: type[ast.cmpop], left: Unknown, right: Constant) -> Value:
     negated = kind is ast.NotEq
-    if left.key in m.equal:
+    known = left.key in m.equal
+    # What only one rank does stays an open condition: the others do not come here.
+    if known and not (m.equal[left.key] == right.value and RANK_GUARD.search(left.key)):
         return Constant((m.equal[left.key] == right.value) != negated)
     if isinstance(right.value, bool):
         turned = right.value == negated

@@ -87,8 +87,8 @@ def lookup(m: Interpreter, name: str, scope: Scope) -> Value | None:
     if name in _BUILTINS:
         return LibraryName(f"builtins.{name}")
     for star in scope.top().stars[:SIZE]:
-        if find_call(f"{star}.{name}") is not None:
-            return LibraryName(f"{star}.{name}")
+        if name == "torch" or find_call(f"{star}.{name}") is not None:
+            return LibraryName(name if name == "torch" else f"{star}.{name}")
     return None
 
 

@@ -16,7 +16,8 @@ def mark(call: LibraryCall, made: Tensor, outputs: Tensor) -> None:
         return
     named = {each.arg: each.value for each in node.keywords}
     option = named.get("create_graph")
-    last = max([*node.args, *named.values()], key=lambda each: (each.lineno, each.col_offset))
+    given = [*node.args, *named.values()]
+    last = max(given, key=lambda each: (each.lineno, each.col_offset), default=node)
     with_respect_to = call.arg(1, "inputs")
     parts = with_respect_to.values if isinstance(with_respect_to, Sequence) else [with_respect_to]
     made.gradient = ConstantGradient(

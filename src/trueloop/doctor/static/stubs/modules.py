@@ -334,6 +334,8 @@ def _mark(call: LibraryCall, value: Value, model: Model, serial: int, depth: int
     """The result of a module depends on its parameters."""
     m = call.machine
     m.spend(depth != 3, call.node)
+    if isinstance(value, Unknown) and value.number:
+        return value  # `.item()` and `.numpy()` leave the graph behind
     if isinstance(value, (Unknown, OpaqueObject)):
         value = derive(m, call.node, *tensors_in(m, value, call.node))
     if isinstance(value, Tensor):
