@@ -73,6 +73,13 @@ UNSEEN = frozenset(
 """Done by hand: the objects do not tell a limit from an average, nor what the parameters are."""
 
 
+GOOD = sorted(
+    path
+    for path in (Path(__file__).parents[1] / "rules" / "programs").glob("good_*.py")
+    if "from loops import" not in path.read_text("utf-8")  # for reading alone
+)
+
+
 @pytest.fixture(scope="module")
 def zygote() -> Iterator[subprocess.Popen[str]]:
     script = Path(__file__).with_name("zygote.py")
@@ -121,3 +128,12 @@ def test_program_as_it_runs(path: Path, zygote: subprocess.Popen[str], tmp_path:
             assert answer["noticed"][0] <= 5
     else:
         assert [each for each in alarms if each not in marks] == []
+
+
+@pytest.mark.parametrize("path", GOOD, ids=lambda path: path.stem)
+def test_good_programs_that_are_read_are_watched_in_silence(
+    path: Path, zygote: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    answer = watched(zygote, path, tmp_path)
+    assert (answer["errors"], answer["raised"]) == ([], "")
+    assert [each for each in answer["findings"] if each[1] != "advice"] == []

@@ -141,6 +141,7 @@ class ModelForward(Event):
     fetched: int = 0  # the turn in which its inputs were fetched; 0: not seen
     switched_on: tuple[Model, ...] = ()
     """The batch norm and dropout layers that were called in it, in train mode (in source)."""
+    heeds_mode: bool = True  # what depends on the mode may have been called (False only when live)
 
 
 @dataclass(eq=False, kw_only=True)

@@ -125,6 +125,32 @@ def loops_of(code: CodeType, line: int) -> tuple[LoopNode | CodeType, ...]:
 
 
 @lru_cache(maxsize=8192)
+def turns_recording_on(path: str, line: int) -> bool:
+    """A line is in a block or a function that turns autograd on in so many words."""
+    tree = source_of(path).tree
+    for node in ast.walk(tree) if tree is not None else ():
+        asked: list[ast.expr] = []
+        if isinstance(node, (ast.With, ast.AsyncWith)):
+            asked = [each.context_expr for each in node.items]
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            asked = node.decorator_list
+        if not any(map(_turns_on, asked)):
+            continue
+        assert isinstance(node, (ast.With, ast.AsyncWith, ast.FunctionDef, ast.AsyncFunctionDef))
+        if node.body[0].lineno <= line <= (node.end_lineno or 0):
+            return True
+    return False
+
+
+def _turns_on(node: ast.expr) -> bool:
+    name = dotted(node.func if isinstance(node, ast.Call) else node).rpartition(".")[2]
+    if name == "enable_grad":
+        return True
+    first = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    return name == "set_grad_enabled" and isinstance(first, ast.Constant) and first.value is True
+
+
+@lru_cache(maxsize=8192)
 def spelled(place: Location) -> str:
     """How the thing that a method is called on is written: `self.optimizer`; empty for more."""
     call = source_of(place.path).call_at(place) if place.end_line else None

@@ -12,7 +12,7 @@ from torch import nn
 from torch.compiler import is_compiling
 from torch.nn.modules import module as registration
 
-from trueloop.doctor.live.frames import new_batches, source_map
+from trueloop.doctor.live.frames import new_batches, source_map, user_frames
 from trueloop.doctor.live.objects import autograd_graph, inspection
 from trueloop.doctor.live.objects.registry import ObjectRegistry
 from trueloop.doctor.model.events import ModelForward, ModeSet, ZeroGrad
@@ -153,9 +153,14 @@ def _forward(
 
     named = {**{str(i): each for i, each in enumerate(given[0])}, **given[1]}
     flags = frozenset((name, each) for name, each in named.items() if type(each) is bool)
-    event = recorder.emit(
-        ModelForward, frame, late, model=model, training=module.training, inputs=inputs, flags=flags
+    on_purpose = any(
+        source_map.turns_recording_on(each.f_code.co_filename, each.f_lineno)
+        for each in user_frames.frames_of_user(frame)
     )
+    event = recorder.emit(
+        ModelForward, frame, late, model=model, training=module.training, inputs=inputs,
+        flags=flags, grad_known=not on_purpose,
+    )  # fmt: skip
     if event is not None:
         hub.after_forward(module, given, output, event)
 

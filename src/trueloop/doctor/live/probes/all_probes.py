@@ -15,6 +15,7 @@ from trueloop.doctor.live.probes import (
     losses_by_hand,
     memory_growth,
     micro_batches,
+    mode_layers,
     muon_parameters,
     padding,
     pairwise_losses,
@@ -48,6 +49,7 @@ PROBES: tuple[type[Probe], ...] = (
     micro_batches.MicroBatches,
     weights_kept.KeptWeights,
     frozen_parts.FrozenParts,
+    mode_layers.ModeLayers,
 )
 """In the order in which they hear of a moment."""
 

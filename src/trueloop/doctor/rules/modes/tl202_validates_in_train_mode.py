@@ -267,7 +267,7 @@ class ValidatesInTrainMode(Rule):
 
     def _drops_nothing(self, forward: ModelForward) -> bool:
         """All that depends on the mode are dropout layers that its methods have, and this pass
-        calls none: an option is off, or an argument says that it does not train (in source)."""
+        calls none: an option is off, or an argument says that it does not train."""
         model = forward.model
         layers = [
             (member, child)
@@ -276,11 +276,13 @@ class ValidatesInTrainMode(Rule):
             if child.kind.rpartition(".")[2] in MODE_DEPENDENT_LAYERS
         ]
         # A later turn's call may not have been read again: what the same line called counts.
-        same = (
+        same = [
             each
             for each in self.forwards.by_serial.values()
             if each.place == forward.place and each.model is model
-        )
+        ]
+        if not any(each.heeds_mode for each in (forward, *same)):
+            return True
         used = {layer for each in same for layer in each.switched_on}
         return (
             bool(layers)
