@@ -19,6 +19,9 @@ from trueloop import schedules
 from trueloop.errors import ConfigError, NonFiniteError, RunError, ScheduleError
 from trueloop.step import precision as precisions
 
+pytestmark = pytest.mark.skipif(
+    not hasattr(torch.optim, "Muon"), reason="torch has Muon from 2.9 on"
+)
 UPDATES = 12
 Batch = tuple[Tensor, Tensor]
 

@@ -6,6 +6,7 @@ import gc
 import importlib
 import pkgutil
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 COMMAND = (
@@ -30,7 +31,8 @@ _WATCHED = ("checkpoint", "cli", "evaluation", "feed", "loop", "run", "step", "t
 def warm(modules: Iterable[str]) -> None:
     gc.disable()  # all that is made here stays
     for module in ("torch", "torch._dynamo", *modules):  # the first optimizer imports dynamo
-        importlib.import_module(module)
+        with suppress(ModuleNotFoundError):  # what an older torch has not got
+            importlib.import_module(module)
     if "trueloop.doctor.live.session" in modules:
         _warm_doctor()
     import torch
