@@ -57,6 +57,7 @@ UNSEEN = frozenset(
         "TL204-bad_drift_of_embeddings",  # outputs beside those that train
         "TL204-bad_kept_by_name",
         "TL204-bad_pictures_of_every_step",
+        "TL204-bad_scores_with_their_graph",
         "TL508-bad_model_cleared_under_accelerate",  # the optimizer seems to step each time
         "TL202-bad_whole_set_in_one_call",  # nothing but its name says what the data is for
         "TL202-bad_tested_after_training_at_once",

@@ -299,6 +299,19 @@ def assigned(path: str, names: frozenset[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=1024)
+def returned(path: str, names: frozenset[str]) -> tuple[str, ...]:
+    """The values that functions of these names return, anywhere in a file."""
+    tree = source_of(path).tree
+    return tuple(
+        ast.unparse(node.value)
+        for function in (ast.walk(tree) if tree is not None else ())
+        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and function.name in names
+        for node in ast.walk(function)
+        if isinstance(node, ast.Return) and node.value is not None
+    )
+
+
 def is_computed(path: str, name: str) -> bool:
     """Something of this name is, somewhere in a file, what a call or an entry of something says."""
     values = assigned(path, frozenset([name.rpartition(".")[2]]))

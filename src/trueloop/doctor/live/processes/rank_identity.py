@@ -95,11 +95,18 @@ def _asks_above(place: Location) -> bool:
 def _asks(path: str, test: str) -> bool:
     if DIFFERS_BY_RANK.search(test):
         return True
-    # `if self.main:` where `self.main = rank == 0`.
-    names = {
+    # `if self.main:` where `self.main = rank == 0`, or `self.main = is_main()`.
+    names = _names(test)
+    values = [*source_map.assigned(path, names), *source_map.returned(path, names)]
+    called = frozenset[str]().union(*(_names(value) for value in values))
+    return any(
+        DIFFERS_BY_RANK.search(value) for value in [*values, *source_map.returned(path, called)]
+    )
+
+
+def _names(expression: str) -> frozenset[str]:
+    return frozenset(
         each.attr if isinstance(each, ast.Attribute) else each.id
-        for each in ast.walk(ast.parse(test, mode="eval"))
+        for each in ast.walk(ast.parse(expression, mode="eval"))
         if isinstance(each, (ast.Attribute, ast.Name))
-    }
-    assigned = source_map.assigned(path, frozenset(names))
-    return any(DIFFERS_BY_RANK.search(value) for value in assigned)
+    )
