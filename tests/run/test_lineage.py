@@ -47,6 +47,7 @@ def test_the_patch_brings_the_changes_back(tmp_path: Path, git: Git) -> None:
     configuration whose diffs are not patches."""
     Path("train.py").write_text("lr = 1\n")
     Path("logo.bin").write_bytes(bytes(range(256)))
+    Path("windows.py").write_bytes(b"a = 1\r\nb = 2\r\n")
     commit(git)
     run = Run.create(tmp_path / "clean", config={})
     assert not (run.path / "changes.patch").exists()
@@ -58,13 +59,16 @@ def test_the_patch_brings_the_changes_back(tmp_path: Path, git: Git) -> None:
         git("config", name, value)
     Path("train.py").write_text("lr = 2  # größer\n")
     Path("logo.bin").write_bytes(bytes(range(255, -1, -1)))
+    Path("windows.py").write_bytes(b"a = 1\r\nb = 3\r\nc = 4\r")
     Path("task.py").write_text("new = 1\n")
     Path("notes.txt").write_text("not code")
+    objects = git("count-objects")
     index = hashlib.sha256(Path(".git/index").read_bytes()).hexdigest()
 
     run = Run.create(tmp_path / "changed", config={})
 
     assert hashlib.sha256(Path(".git/index").read_bytes()).hexdigest() == index
+    assert git("count-objects") == objects
     assert run.environment["git"]["modified"] is True
     assert run.environment["git"]["untracked"] == ["task.py"]
     patch = run.path / "changes.patch"
@@ -75,6 +79,7 @@ def test_the_patch_brings_the_changes_back(tmp_path: Path, git: Git) -> None:
     git("apply", patch)
     assert Path("train.py").read_text() == "lr = 2  # größer\n"
     assert Path("logo.bin").read_bytes() == bytes(range(255, -1, -1))
+    assert Path("windows.py").read_bytes() == b"a = 1\r\nb = 3\r\nc = 4\r"
     assert Path("task.py").read_text() == "new = 1\n"
 
 

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ _MOST_READ = 16_000_000
 _MOST_NAMES = 50
 _SECONDS = 10
 _SUBMODULE = "160000"
+_ENCODING = ("utf-8", "surrogateescape")
 # What the user's own configuration may not change: a patch must be one that `git apply` takes.
 _FORM = (
     "--binary", "--no-renames", "--submodule=diff", "--no-color", "--no-ext-diff", "--no-textconv",
@@ -35,7 +36,7 @@ def git_facts() -> dict[str, Any] | None:
         modified = bool(_ask("status", "--porcelain", "-uno"))
         facts: dict[str, Any] = {"folder": str(_top()), "commit": _commit(), "modified": modified}
         others = _untracked()
-        with _with_untracked() as index:
+        with _index_with(others) as index:
             left = _left_out(_changed_sizes(index))
     except (OSError, subprocess.SubprocessError):
         return None
@@ -54,7 +55,7 @@ def uncommitted_changes() -> bytes:
     and `git_facts` names it. A longer patch is cut at a megabyte, which its last line notes.
     """
     try:
-        with _with_untracked() as index:
+        with _index_with(_untracked()) as index:
             sizes = _changed_sizes(index)
             if not sizes:
                 return b""
@@ -62,7 +63,7 @@ def uncommitted_changes() -> bytes:
             patch = _ask("diff", *_FORM, _base(), "--", ":/", *without, index=index)
     except (OSError, subprocess.SubprocessError):
         return b""
-    content = patch.encode("utf-8", "surrogateescape")
+    content = patch.encode(*_ENCODING)
     if len(content) <= MOST_PATCH:
         return content
     kept = content[:MOST_PATCH].rpartition(b"\n")[0]
@@ -92,19 +93,23 @@ def _untracked() -> list[str]:
 
 
 @contextmanager
-def _with_untracked() -> Iterator[str | None]:
-    """A copy of git's index in which the untracked Python files are to be added, so that a diff
-    shows them; None where there are none. The repository does not change."""
-    names = _untracked()[:_MOST_NAMES]
+def _index_with(names: Sequence[str]) -> Iterator[str | None]:
+    """A copy of git's index in which these untracked files are to be added, so that a diff shows
+    them; None where there are none. The repository does not change."""
     if not names:
         yield None
         return
-    own = _ask("rev-parse", "--git-path", "index").strip()
+    own, objects = (_ask("rev-parse", "--git-path", n).rstrip("\n") for n in ("index", "objects"))
     with tempfile.TemporaryDirectory() as folder:
         index = os.path.join(folder, "index")
         if os.path.exists(own):
             shutil.copy2(own, index)  # with its time, by which git knows what has changed since
-        _ask("add", "--intent-to-add", "--", *names, index=index)
+        # For a file that is to be added, git stores the object of an empty one.
+        aside = {
+            "GIT_OBJECT_DIRECTORY": folder,
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": os.path.abspath(objects),
+        }
+        _ask("add", "--intent-to-add", "--", *names[:_MOST_NAMES], index=index, **aside)
         yield index
 
 
@@ -137,12 +142,14 @@ def _left_out(sizes: Mapping[str, int]) -> list[str]:
     return sorted(left)
 
 
-def _ask(*words: str, index: str | None = None, given: str = "") -> str:
-    """The output of git. Raises `OSError` without git, `SubprocessError` where it fails."""
+def _ask(*words: str, index: str | None = None, given: str = "", **settings: str) -> str:
+    """The output of git with these `settings` in its environment, its line ends as they are. Raises
+    `OSError` without git, `SubprocessError` where it fails."""
+    if index is not None:
+        settings["GIT_INDEX_FILE"] = index
     answer = subprocess.run(
         ["git", *words],
-        input=given, capture_output=True, text=True, encoding="utf-8", errors="surrogateescape",
-        timeout=_SECONDS, check=True, env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
-        | ({} if index is None else {"GIT_INDEX_FILE": index}),
+        input=given.encode(*_ENCODING), capture_output=True, timeout=_SECONDS, check=True,
+        env={**os.environ, "GIT_OPTIONAL_LOCKS": "0", **settings},
     )  # fmt: skip
-    return answer.stdout
+    return answer.stdout.decode(*_ENCODING)
