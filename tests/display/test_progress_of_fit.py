@@ -107,6 +107,13 @@ def test_evaluations_between_epochs_are_named_by_their_update(
     assert places == ["update  4/10", "update  8/10", "update 10/10"]
 
 
+def test_a_line_of_the_log_names_its_update_once(capsys: pytest.CaptureFixture[str]) -> None:
+    train(1, val=False, log_every="2 updates")
+    lines = [line.split("  ") for line in capsys.readouterr().err.splitlines()[:3]]
+    assert [line[:2] for line in lines] == [["epoch 1/1", f"update {n}"] for n in (2, 4, 6)]
+    assert not any(fact.startswith("update") for line in lines for fact in line[2:])
+
+
 def test_of_many_short_evaluations_some_are_lines(capsys: pytest.CaptureFixture[str]) -> None:
     train(updates=400, eval_every="1 updates")
     lines = capsys.readouterr().err.splitlines()

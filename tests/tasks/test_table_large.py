@@ -261,6 +261,13 @@ def test_the_commands_work_on_a_folder(
     assert found.height == ROWS
     assert set(found["prediction"]) <= {"yes", "no"}
     assert "accuracy" in capsys.readouterr().out
+    keep = ["predict", str(run), "--data", str(data), "--out", str(out), "--force", "--keep"]
+    assert main([*keep, "level,y"]) == 0
+    kept = pl.read_parquet(out)
+    assert kept.columns[:3] == ["row", "level", "y"]
+    assert kept["y"].equals(frame()["y"])
+    assert main([*keep, "levle"]) == 2
+    assert "--keep: no column 'levle': did you mean 'level' or 'label'?" in capsys.readouterr().err
 
 
 def spoilt(path: Path) -> None:

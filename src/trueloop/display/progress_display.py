@@ -299,6 +299,7 @@ class ProgressDisplay:
 
     def _log_line(self, record: StepRecord) -> None:
         facts = self._facts(record, time.perf_counter())
+        facts.pop("update", None)  # which the place has
         self._print("  ".join([self._place(record), *facts.values()]))
 
     def _sign_of_life(self, record: StepRecord) -> None:

@@ -116,9 +116,12 @@ def record_evaluation(run: Run, found: Mapping[str, Any], environment: Mapping[s
     folder, number = stem, 1
     while True:
         try:
-            folder.mkdir(parents=True)
+            stem.parent.mkdir(exist_ok=True)
+            folder.mkdir()
             break
-        except FileExistsError:
+        except FileExistsError as error:
+            if not stem.parent.is_dir():  # a link that leads nowhere
+                raise cannot_write(stem.parent, error) from None
             number += 1
             folder = stem.with_name(f"{stem.name}-{number}")
         except OSError as error:

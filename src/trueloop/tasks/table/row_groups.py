@@ -30,9 +30,14 @@ class LazyColumns(Mapping[str, "pl.Series"]):
     def __init__(self, blocks: RowGroups) -> None:
         self._blocks = blocks
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._blocks.schema
+
     def __getitem__(self, name: str) -> pl.Series:
         import polars as pl
 
+        if name not in self:
+            raise KeyError(name)
         numbers = range(len(self._blocks.groups))
         frames = [self._blocks.read(number, [name]) for number in numbers]
         return pl.concat(frames, how="vertical_relaxed").to_series()
