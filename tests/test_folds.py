@@ -17,6 +17,7 @@ from sklearn.model_selection import GroupKFold, PredefinedSplit, StratifiedKFold
 from torch import nn
 
 import trueloop
+from on_ranks import on_ranks
 from trueloop import optimizers
 from trueloop.errors import ConfigError, DataError, RunError, UserError
 from trueloop.folds import Fold, group_folds, plus_minus, stratified_folds
@@ -116,6 +117,47 @@ def test_with_fit() -> None:
         trueloop.seed_everything(seed, deterministic=False)
         history = fit(np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold), seed)
         assert scores["val_loss"] == history.best
+
+
+def _validated(path: Path | None, stops_at: int) -> list[dict[str, float]]:
+    """The scores of 3 folds, or of those that are done before fold `stops_at` is interrupted."""
+    inputs, labels = (torch.from_numpy(part) for part in load_iris(return_X_y=True))
+    inputs = inputs.double()
+
+    def train(fold: Fold) -> trueloop.History:
+        if fold.number == stops_at:
+            raise KeyboardInterrupt
+        model = nn.Linear(4, 3).double()
+        step = trueloop.Step(
+            model,
+            optimizers.sgd(model, 0.1),
+            trueloop.supervised(nn.CrossEntropyLoss()),
+            parallel="ddp",
+        )
+        feeds = (
+            trueloop.Feed((inputs[rows], labels[rows]), 24, shuffle=rows is fold.train)
+            for rows in (fold.train, fold.val)
+        )
+        return trueloop.fit(step, *feeds, epochs=2, progress=False)
+
+    try:
+        found = trueloop.cross_validate(train, labels.numpy(), folds=3, seed=4, keep=path)
+    except KeyboardInterrupt:
+        return []
+    return [dict(one) for one in found.scores]
+
+
+def _interrupted(folder: Path) -> list[dict[str, float]]:
+    assert not _validated(folder / "folds.json", 3)
+    return _validated(folder / "folds.json", 0)
+
+
+def test_ranks_train_each_fold_together(tmp_path: Path) -> None:
+    one, other = on_ranks(2, _interrupted, tmp_path)
+    assert one == other
+    assert len(json.loads((tmp_path / "folds.json").read_text())["scores"]) == 3
+    for ours, alone in zip(one, _validated(None, 0), strict=True):
+        assert ours == pytest.approx(alone, rel=1e-9)
 
 
 def test_finished_folds_are_kept(tmp_path: Path) -> None:

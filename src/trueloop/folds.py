@@ -7,13 +7,14 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from trueloop import _options, files, seed as seeds
+from trueloop import _options, files, ranks, seed as seeds
 from trueloop.atomic import write_atomic
 from trueloop.errors import ConfigError, DataError, RunError
 
@@ -197,7 +198,8 @@ def cross_validate(
     """Train once for each fold, validated on it, and sum the scores up.
 
     torch, numpy and `random` are seeded with the fold's seed before each call, and are afterwards
-    as they were before.
+    as they were before. On several ranks each calls it, and trains each fold with the others; the
+    scores are those of rank 0.
 
     Args:
         train: is called with a `Fold`, makes a new model, trains it on the samples `fold.train` and
@@ -226,14 +228,22 @@ def cross_validate(
     rows = _classes(labels)
     found = list(_dealt(rows, groups, folds, repeats, seed))
     kept = None if keep is None else _Kept(_options.path("keep", keep), found, len(rows))
-    scores: list[Mapping[str, float]] = [] if kept is None else kept.scores
+    scores = [] if kept is None else ranks.on_main(kept.read, "the scores that are kept")
     for fold in found[len(scores) :]:
         with seeds.rng_preserved():
             seeds.seed_generators(fold.seed)
-            scores.append(_scores_of(train(fold)))
-        if kept is not None:
-            kept.write()
+            mine = _scores_of(train(fold))
+        scores.append(ranks.on_main(partial(_kept, kept, scores, mine), "the scores of a fold"))
     return CrossValidation(scores=scores, folds=folds, repeats=repeats)
+
+
+def _kept(
+    kept: _Kept | None, before: Sequence[Mapping[str, float]], scores: dict[str, float]
+) -> dict[str, float]:
+    """`scores`, once they are kept beside those before."""
+    if kept is not None:
+        kept.write([*before, scores])
+    return scores
 
 
 def _classes(labels: npt.ArrayLike | int) -> npt.NDArray[Any]:
@@ -302,13 +312,16 @@ class _Kept:
             digest.update(fold.val.astype("<i8").tobytes() + b"|")
         self._path = path
         self._head = {"samples": samples, "trainings": len(folds), "folds": digest.hexdigest()}
-        self.scores: list[Mapping[str, float]] = []
+
+    def read(self) -> list[Mapping[str, float]]:
+        """Those of the folds that are finished; `RunError` for a file of anything else."""
+        path = self._path
         if not path.exists():
-            return
+            return []
         try:
             content = json.loads(files.read_text(path, _MOST_KEPT))
             head = {name: content[name] for name in self._head}
-            self.scores = [_scores_of(one) for one in content["scores"]]
+            scores: list[Mapping[str, float]] = [_scores_of(one) for one in content["scores"]]
         except (OSError, ValueError, KeyError, TypeError, ConfigError) as error:
             raise RunError(
                 f"{path} has no scores of a cross-validation ({type(error).__name__}): delete it, "
@@ -319,7 +332,9 @@ class _Kept:
                 f"{path} is of a different cross-validation (its samples, folds, repeats or seed): "
                 "choose a different keep, or delete it"
             )
+        return scores
 
-    def write(self) -> None:
-        content = {**self._head, "scores": [dict(one) for one in self.scores]}
+    def write(self, scores: Sequence[Mapping[str, float]]) -> None:
+        """Write those of the folds that are finished."""
+        content = {**self._head, "scores": [dict(one) for one in scores]}
         write_atomic(self._path, json.dumps(content, indent=1).encode())

@@ -247,6 +247,19 @@ def test_a_mistake_is_told_once_and_ends_all_ranks(
     assert (tmp_path / "taken" / "notes.txt").read_text() == "mine"
 
 
+def test_folds_are_trained_by_all_ranks(tmp_path: Path) -> None:
+    rows = [f"{k},{'ab'[k % 3 == 0]}" for k in range(60)]
+    (tmp_path / "data.csv").write_text("\n".join(["x,y", *rows]))
+    words = "table --data data.csv --target y --epochs 1 --width 8 --layers 1 --dropout 0 --folds 2"
+    here = (*words.split(), "--no-doctor")
+    outcomes = on(2, tmp_path, ("train", *here, "--run", "two"))
+    fine(on(1, tmp_path, ("train", *here, "--run", "one"))[0])
+    assert "(2 folds)" in fine(outcomes[0])
+    for fold in ("fold-1", "fold-2"):
+        two, one = (scores_of(tmp_path / name / fold) for name in ("two", "one"))
+        assert two == pytest.approx(one, rel=1e-4)
+
+
 def _program(folder: str, words: list[str]) -> None:
     """`trueloop WORDS…`, as a process of torchrun's runs it."""
     os.chdir(folder)

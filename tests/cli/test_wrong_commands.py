@@ -59,7 +59,6 @@ WRONG = [
     ("train spiral --swa 5", "--swa: 5 of what? write '5 epochs'"),
     ("train spiral --swa 50% --ema 0.9", "are two averages of the weights: write one of them"),
     ("train spiral --ema-warmup", "--ema-warmup is for --ema: write --ema 0.999 with it"),
-    ("train spiral --swa 50% --parallel fsdp", "write --parallel ddp, or leave out --swa"),
     # words that stand alone
     ("train table t.csv --target b", "unexpected argument 't.csv': write --data t.csv"),
     ("train images photos", "unexpected argument 'photos': write --data photos"),

@@ -15,7 +15,7 @@ def average(recipe: Recipe) -> EMA | SWA | None:
     return None if recipe.swa is None else SWA(start=recipe.swa)
 
 
-def check_average(recipe: Recipe, parallel: str) -> None:
+def check_average(recipe: Recipe) -> None:
     """Raise `ConfigError` for options that cannot work."""
     if recipe.ema is not None and not 0 <= recipe.ema < 1:
         raise ConfigError(f"--ema must be from 0 to below 1, not {recipe.ema:g}: write --ema 0.999")
@@ -27,9 +27,3 @@ def check_average(recipe: Recipe, parallel: str) -> None:
     if recipe.ema_warmup and recipe.ema is None:
         raise ConfigError("--ema-warmup is for --ema: write --ema 0.999 with it")
     check_length("--swa", recipe.swa)
-    if parallel == "fsdp" and average(recipe) is not None:
-        option = "--ema" if recipe.swa is None else "--swa"
-        raise ConfigError(
-            f"{option} copies the whole model, and fsdp has it in shards: write --parallel ddp, or "
-            f"leave out {option}"
-        )

@@ -71,7 +71,7 @@ def check(recipe: Recipe, run: Any) -> None:
     make_schedule(recipe)
     above_1("--outlier-factor", recipe.outlier_factor)
     _check_fsdp(run)
-    check_average(recipe, run.parallel)
+    check_average(recipe)
     check_mixing(recipe)
 
 

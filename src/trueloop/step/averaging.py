@@ -120,18 +120,27 @@ def modes_of(average: Any, model: nn.Module, optimizers: Sequence[Optimizer]) ->
             f"average={_options.shown(average)} is not a way to average the weights: write "
             "average=EMA(0.999) or average=SWA()"
         )
-    name = type(average).__name__
     if modes.any:
         raise ConfigError(
-            f"average={name}(...) and a schedule-free optimizer, whose weights in eval mode are an "
-            "average already: leave out average"
-        )
-    if sharding.fsdp_modules(model):
-        raise ConfigError(
-            f"average={name}(...) copies the whole model, and fsdp has it in shards: write "
-            "parallel='ddp', or leave out average"
+            f"average={type(average).__name__}(...) and a schedule-free optimizer, whose weights "
+            "in eval mode are an average already: leave out average"
         )
     return AveragedWeights(model, average)
+
+
+class _Weights(nn.Module):
+    """The parameters and buffers of a model, in the same memory and without its modules: what an
+    `AveragedModel` copies. Of a sharded model this rank's part of each, since an average goes
+    element by element."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        sharding.reshard(model)
+        for k, tensor in enumerate(model.parameters()):
+            local = sharding.local(tensor)
+            self.register_parameter(f"p{k}", nn.Parameter(local, requires_grad=False))
+        for k, buffer in enumerate(model.buffers()):
+            self.register_buffer(f"b{k}", buffer.detach())
 
 
 class AveragedWeights(Modes):
@@ -144,21 +153,12 @@ class AveragedWeights(Modes):
         self.average = average
         self.name = type(average).__name__
         is_ema = isinstance(average, EMA)
-        try:
-            self._averaged = AveragedModel(
-                model,
-                multi_avg_fn=self._toward if is_ema else None,
-                use_buffers=isinstance(average, EMA) and average.use_buffers,
-            )
-        except Exception as error:  # of a module that cannot be copied
-            reason = " ".join(f"{type(error).__name__}: {error}".split())[:120]
-            raise ConfigError(
-                f"average={self.name}(...) needs a copy of the model, which copy.deepcopy cannot "
-                f"make ({reason}): make the step before the model's first forward, or leave out "
-                "average"
-            ) from error
-        self._averaged.requires_grad_(False)
-        self.module: nn.Module = self._averaged.module
+        self._is_sharded = bool(sharding.fsdp_modules(model))
+        self._averaged = AveragedModel(
+            _Weights(model),
+            multi_avg_fn=self._toward if is_ema else None,
+            use_buffers=isinstance(average, EMA) and average.use_buffers,
+        )
         self.count = 0
         """Updates in the average."""
         self.needs_bn = False
@@ -166,6 +166,7 @@ class AveragedWeights(Modes):
         self._clock: tuple[int, int] | None = (0, 1) if is_ema else None
         """The update from which on, and the number of updates after which, weights are taken in."""
         self._kept_average: list[tuple[Tensor, Tensor, int]] | None = None
+        """In eval mode: each tensor of the model, its value in train mode, its version now."""
 
     def _toward(self, averaged: Any, current: Any, _: Any) -> None:
         assert isinstance(self.average, EMA)
@@ -186,7 +187,8 @@ class AveragedWeights(Modes):
         start, every = self._clock
         if updates < start or updates % every:
             return
-        self._averaged.update_parameters(self._model)
+        live = _Weights(self._model) if self._is_sharded else self._model
+        self._averaged.update_parameters(live)
         if self._averaged.use_buffers:
             self._copy_constants()
         self.count += 1
@@ -200,18 +202,29 @@ class AveragedWeights(Modes):
     @torch.no_grad()
     def _copy_constants(self) -> None:
         """Buffers that have no average: integers, and masks of infinities."""
-        for mine, live in zip(self.module.buffers(), self._model.buffers(), strict=True):
+        for mine, live in zip(self._buffers(), self._model.buffers(), strict=True):
             if not mine.is_floating_point():
                 mine.copy_(live)
             else:
                 mine.copy_(torch.where(live.isfinite(), mine, live))
 
-    @property
+    def _buffers(self) -> list[Tensor]:
+        return list(self._averaged.module.buffers())
+
     def _pairs(self) -> list[tuple[Tensor, Tensor]]:
-        """Each tensor of the model, and of the average."""
+        """Each parameter and buffer of the model, and its average."""
+        if self._is_sharded:
+            sharding.reshard(
+                self._model
+            )  # else it has whole parameters, which are soon out of date
         live = (*self._model.parameters(), *self._model.buffers())
-        mine = (*self.module.parameters(), *self.module.buffers())
+        mine = (*self._averaged.module.parameters(), *self._buffers())
         return list(zip(live, mine, strict=True))
+
+    def _share_buffers(self) -> None:
+        """Of a sharded model each rank has seen its own part of the data: rank 0's are used."""
+        if self._is_sharded:
+            sharding.sync_buffers(self._averaged.module)
 
     @property
     def is_eval(self) -> bool:
@@ -222,21 +235,25 @@ class AveragedWeights(Modes):
         kept, self._kept_average = self._kept_average, None
         if kept is None:
             return
-        parameters = {id(p) for p in self._model.parameters()}
-        changed = {id(t) for t, _, v in kept if t._version != v and id(t) in parameters}
+        is_buffer = {id(b) for b in self._model.buffers()}
+        changed = {id(t) for t, _, v in kept if t._version != v and id(t) not in is_buffer}
         with torch.no_grad():
             for tensor, value, _ in kept:
                 # Buffers are written in an evaluation too (by all ranks, that of rank 0).
-                if id(tensor) not in changed and (not changed or id(tensor) in parameters):
+                if id(tensor) not in changed and not (changed and id(tensor) in is_buffer):
                     tensor.copy_(value)
+        if self._is_sharded:
+            sharding.reshard(self._model)
 
     def eval(self) -> None:
         """The average in the model, until `train`; nothing before the first one."""
         if self.is_eval or not self.count:
             return
+        self._share_buffers()
         kept = []
         with torch.no_grad():
-            for live, mine in self._pairs:
+            for tensor, mine in self._pairs():
+                live = sharding.local(tensor)
                 value = live.detach().clone()
                 live.copy_(mine)
                 kept.append((live, value, live._version))
@@ -247,7 +264,7 @@ class AveragedWeights(Modes):
         with self.evaluating():
             batch_norm.update_bn(self._model, loss_fn, precision, batches)
             with torch.no_grad():
-                for live, mine in zip(self._model.buffers(), self.module.buffers(), strict=True):
+                for live, mine in zip(self._model.buffers(), self._buffers(), strict=True):
                     mine.copy_(live)
         self.needs_bn = False
 
@@ -257,19 +274,15 @@ class AveragedWeights(Modes):
         state = model.state_dict()
         if not self.count:
             return state, {}
-        averaged = self.module.state_dict()
-        live = {
-            name: tensor.detach()
-            for name, tensor in (*model.named_parameters(), *model.named_buffers())
-            if name in state
-        }
-        names = {
-            name
-            for named in (model.named_parameters, model.named_buffers)
-            for name, _ in named(remove_duplicate=False)
-        }
-        for name in names & state.keys():
-            state[name] = averaged[name]
+        self._share_buffers()
+        averages = {id(tensor): mine for tensor, mine in self._pairs()}
+        live = {}
+        for name, tensor in self._named():
+            if name in state:
+                state[name] = sharding.like(averages[id(tensor)], tensor)
+        for name, tensor in (*model.named_parameters(), *model.named_buffers()):
+            if name in state:
+                live[name] = tensor.detach()
         return state, live
 
     def state_dict(self) -> dict[str, Any]:
@@ -288,11 +301,21 @@ class AveragedWeights(Modes):
         if not self.count:
             return  # a plan may have set the clock: of the run as it is now
         self._clock = tuple(state["clock"])
-        loading.load_model(self.module, model)
+        averages = {id(tensor): mine for tensor, mine in self._pairs()}
+        with torch.no_grad():
+            for name, tensor in self._named():
+                if name in model:
+                    saved = sharding.local(sharding.placed(model[name], tensor))
+                    averages[id(tensor)].copy_(saved)
+
+    def _named(self) -> list[tuple[str, Tensor]]:
+        """The parameters and buffers of the model by all of their names."""
+        found = (self._model.named_parameters, self._model.named_buffers)
+        return [pair for named in found for pair in named(remove_duplicate=False)]
 
     def keep(self) -> Callable[[], None]:
         """Remember the average; returns what puts it back."""
-        state, put_back = self.state_dict(), loading.keep_model(self.module)
+        state, put_back = self.state_dict(), loading.keep_model(self._averaged.module)
         clock = self._clock
 
         def undo() -> None:

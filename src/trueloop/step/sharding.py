@@ -170,12 +170,7 @@ class FSDP(Parallel):
     def _parameters(self) -> list[Any]:
         """torch's own records of the sharded parameters, where the gradients of an open window are:
         torch has no public way to them."""
-        found = []
-        for module in self._modules:
-            state = _state(module)
-            groups = getattr(state, "_fsdp_param_groups", None) or [state._fsdp_param_group]
-            found += [part for group in groups if group is not None for part in group.fsdp_params]
-        return found
+        return [part for group in _groups(self._modules) for part in group.fsdp_params]
 
     def _clear(self) -> None:
         for part in self._parameters():
@@ -199,6 +194,22 @@ class FSDP(Parallel):
                 f"{kind} cannot update sharded parameters ({one_line(error)}): use one of "
                 "trueloop.optimizers, or parallel='ddp'"
             ) from error
+
+
+def _groups(modules: Sequence[Any]) -> Iterator[Any]:
+    """torch's records of what each of these modules has sharded."""
+    for module in modules:
+        state = _state(module)
+        groups = getattr(state, "_fsdp_param_groups", None) or [state._fsdp_param_group]
+        yield from (group for group in groups if group is not None)
+
+
+def take_in_trained(model: nn.Module) -> None:
+    """After a change of which parameters are trained. At the first forward torch has set the dtype
+    in which a block's gradients are summed, by those that were trained then: none of a frozen
+    block."""
+    for group in _groups(fsdp_modules(model)):
+        group._init_mp_dtypes()
 
 
 def _accumulated(part: Any) -> Tensor | None:
@@ -379,6 +390,31 @@ def placed(value: Any, like: Any) -> Any:
     # Each rank has the whole, and cuts out its own part: nothing is sent.
     whole = value.to(like.device_mesh.device_type)
     return distribute_tensor(whole, like.device_mesh, like.placements, src_data_rank=None)
+
+
+def local(tensor: Tensor) -> Tensor:
+    """This rank's part of a sharded tensor, in its memory; any other tensor itself."""
+    if not is_sharded(tensor):
+        return tensor
+    with torch.no_grad():
+        part: Tensor = tensor.to_local()  # type: ignore[attr-defined]
+    return part
+
+
+def like(part: Tensor, tensor: Any) -> Tensor:
+    """`part`, which is this rank's, sharded as `tensor` is; itself where that is not sharded."""
+    if not is_sharded(tensor):
+        return part
+    from torch.distributed.tensor import DTensor
+
+    return DTensor.from_local(
+        part,
+        tensor.device_mesh,
+        tensor.placements,
+        run_check=False,
+        shape=tensor.shape,
+        stride=tensor.stride(),
+    )
 
 
 def placed_model(model: nn.Module, saved: Mapping[str, Any]) -> Mapping[str, Any]:

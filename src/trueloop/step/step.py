@@ -152,7 +152,7 @@ class Step(StepBase):
         self._forward, self._compiled = forward_and_graphs(self, compile)
         self._schedules = BoundSchedules(schedules, self.optimizers)
         self._groups = prefixed(self.optimizers)
-        self._modes = averaging.modes_of(average, model, self.optimizers)
+        self._modes = averaging.modes_of(average, self.model, self.optimizers)
         self._average = self._modes if isinstance(self._modes, AveragedWeights) else None
         self._fused_updates = [FusedUpdate(optimizer) for optimizer in self.optimizers]
         self._warned = set()

@@ -36,6 +36,7 @@ class Unfreezing:
         self, model: nn.Module, held: Sequence[nn.Parameter], given: Mapping[str, Length]
     ) -> None:
         _check(model, given)
+        self._model = model
         owned, modules = {id(p) for p in held}, dict(model.named_modules())
         self._parts: list[_Part] = []
         for name, length in given.items():
@@ -77,12 +78,15 @@ class Unfreezing:
 
     def refresh(self, epoch: int, updates: int) -> None:
         """Freeze and unfreeze as it is after so many epochs and updates."""
+        has_changed = False
         for part in self._parts:
             is_frozen = not self._is_due(part, epoch, updates)
             if is_frozen is not part.is_frozen:
-                part.is_frozen = is_frozen
+                has_changed, part.is_frozen = True, is_frozen
                 for parameter in part.parameters:
                     parameter.requires_grad_(not is_frozen)
+        if has_changed:
+            sharding.take_in_trained(self._model)
 
     @staticmethod
     def _is_due(part: _Part, epoch: int, updates: int) -> bool:
@@ -120,8 +124,3 @@ def _check(model: nn.Module, given: Any) -> None:
                     f"unfreeze[{name!r}]={length!r} is not a whole number of epochs: write "
                     "'2 epochs' or '300 updates'"
                 )
-    if sharding.fsdp_modules(model):
-        raise ConfigError(
-            "unfreeze changes which parameters have gradients, and fsdp has fixed that: write "
-            "parallel='ddp', or leave out unfreeze"
-        )
