@@ -50,15 +50,18 @@ def _tree(m: Interpreter, path: str) -> ast.Module | None:
 
 def _at(tree: ast.AST, place: Location) -> ast.expr | None:
     """The expression at exactly this place."""
+    return _by_place(tree).get((place.line, place.column, place.end_column))
+
+
+@once
+def _by_place(tree: ast.AST) -> dict[tuple[int, int, int], ast.expr]:
+    """The expressions of a file by line, column and last column: of several the outermost."""
+    found: dict[tuple[int, int, int], ast.expr] = {}
     for node in walk(tree):
-        if (
-            isinstance(node, ast.expr)
-            and node.lineno == place.line
-            and node.col_offset + 1 == place.column
-            and (node.end_col_offset or 0) + 1 == place.end_column
-        ):
-            return node
-    return None
+        if isinstance(node, ast.expr):
+            key = node.lineno, node.col_offset + 1, (node.end_col_offset or 0) + 1
+            found.setdefault(key, node)
+    return found
 
 
 def is_ordered(node: ast.expr, tree: ast.Module, depth: int = 6) -> bool:

@@ -16,6 +16,7 @@ from trueloop.doctor.model.known_values import contents
 from trueloop.doctor.model.things import Model, Tensor
 from trueloop.doctor.model.vocabulary import tests_mode
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
+from trueloop.doctor.static.interpreter.syntax import once
 from trueloop.doctor.static.interpreter.values import (
     NONE,
     Constant,
@@ -29,6 +30,8 @@ from trueloop.doctor.static.stubs.checkpoints import duplicate
 from trueloop.doctor.static.stubs.modules import run_forward
 from trueloop.doctor.static.stubs.options import dropout_rate
 from trueloop.doctor.static.stubs.tensors import derive, tensors_in
+
+_tests_mode = once(tests_mode)
 
 
 @calls("torch.nn.Parameter")
@@ -153,7 +156,7 @@ def _mode_is_asked(call: LibraryCall) -> bool:
     m = call.machine
     first = next(i for i, each in enumerate(m.receivers) if isinstance(each, Model))
     definitions = [definition for _, definition in m.calls[first - len(m.receivers) :]]
-    return any(tests_mode(definition) for definition in definitions)
+    return any(_tests_mode(definition) for definition in definitions)
 
 
 # ------------------------------------------------------------------------------- other parameters

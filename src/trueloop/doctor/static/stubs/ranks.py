@@ -125,13 +125,13 @@ def asks_for_rank(call: LibraryCall) -> bool:
         around += [(each, line) for (each, _), line in zip(frames, lines, strict=True)]
     else:
         around = [(m.modules[-1].tree, lines[0])]
-    return any(_asks_above(m, definition, line) for definition, line in around)
+    names = frozenset[str]().union(*(_rank_flags(each.tree) for each in {*m.modules}))
+    return any(_asks_above(m, definition, line, names) for definition, line in around)
 
 
-def _asks_above(m: Interpreter, definition: ast.AST, line: int) -> bool:
+def _asks_above(m: Interpreter, definition: ast.AST, line: int, names: frozenset[str]) -> bool:
     if _is_decorated_for_rank(definition):
         return True
-    names = frozenset[str]().union(*(_rank_flags(each.tree) for each in {*m.modules}))
     tests = [node for node in _tests(definition) if _asks(node.test, names)]
     m.spend(len(tests) >> 3, definition)
     for node in tests:
@@ -157,12 +157,17 @@ def _end_of_loop(definition: ast.AST, node: ast.If) -> int:
 
 def _asks(test: ast.expr, names: frozenset[str]) -> bool:
     """A condition asks which process this is, or is a flag that was set to the answer."""
-    if ASKS_FOR_RANK.search(written(test)):
+    if _speaks_of_rank(test):
         return True
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         test = test.operand
     test = test.func if isinstance(test, ast.Call) and not test.args else test
     return getattr(test, "attr", getattr(test, "id", "")) in names
+
+
+@once
+def _speaks_of_rank(test: ast.expr) -> bool:
+    return ASKS_FOR_RANK.search(written(test)) is not None
 
 
 @once
