@@ -98,7 +98,8 @@ class RuleRunner:
         self._handlers: dict[type[Event], tuple[Handler, ...]] = {}
 
     def handle(self, event: Event) -> None:
-        for handler in self.handlers_of(type(event)):
+        kind = type(event)
+        for handler in self._handlers.get(kind) or self.handlers_of(kind):
             handler(event)
 
     def handlers_of(self, kind: type[Event]) -> tuple[Handler, ...]:

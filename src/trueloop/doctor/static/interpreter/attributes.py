@@ -96,7 +96,7 @@ def read(m: Interpreter, value: Value, name: str, node: ast.AST) -> Value:
 def _of_super(value: Super, name: str) -> Value:
     """`super().name`: the user's own method above, or the library's."""
     cls = getattr(value.receiver, "cls", None)
-    lineage = cls.lineage() if isinstance(cls, Class) else []
+    lineage = cls.lineage() if isinstance(cls, Class) else ()
     if value.owner in lineage:
         lineage = lineage[lineage.index(value.owner) + 1 :]
     for kind in lineage:

@@ -77,7 +77,8 @@ def backwards_left_out(
         return frozenset()
     if any(guard.removeprefix("not ") in varying for guard in guards):
         return frozenset()
-    return left.backwards.union(*(_backwards_of(scope, name) for name in left.names))
+    called = [_backwards_of(scope, name) for name in left.names]
+    return left.backwards.union(*called) if called else left.backwards
 
 
 def returns_without_option(node: ast.If, surveys: Iterable[FileSummary]) -> bool:

@@ -13,7 +13,7 @@ from trueloop.doctor.model.arithmetic import SIZE, computed, is_hashable, is_sma
 from trueloop.doctor.model.known_values import loop_of
 from trueloop.doctor.model.things import Checkpoint, Loop, Tensor, Thing
 from trueloop.doctor.static.interpreter import conditions, imports
-from trueloop.doctor.static.interpreter.attributes import item_of
+from trueloop.doctor.static.interpreter.attributes import item_of, read
 from trueloop.doctor.static.interpreter.calls import call
 from trueloop.doctor.static.interpreter.counters import window_of
 from trueloop.doctor.static.interpreter.inference import guess
@@ -52,6 +52,10 @@ def evaluate(m: Interpreter, node: ast.expr, scope: Scope) -> Value:
     m.steps += 1
     if m.steps > m.budget:
         m.spend(0, node)
+    if type(node) is ast.Name and m.nesting < NESTING:
+        known = scope.variables.get(node.id)
+        if known is not None and type(known) is not Imported and node.id not in scope.outer:
+            return known
     handler = _HANDLERS.get(type(node))
     m.nesting += 1
     try:
@@ -93,9 +97,6 @@ def lookup(m: Interpreter, name: str, scope: Scope) -> Value | None:
 
 
 def _name(m: Interpreter, node: ast.Name, scope: Scope) -> Value:
-    known = scope.variables.get(node.id)
-    if known is not None and type(known) is not Imported and node.id not in scope.outer:
-        return known
     found = lookup(m, node.id, scope)
     if found is None:
         found = guess(m, node.id, Unknown(node.id), scope.module)
@@ -104,7 +105,7 @@ def _name(m: Interpreter, node: ast.Name, scope: Scope) -> Value:
 
 
 def _attribute(m: Interpreter, node: ast.Attribute, scope: Scope) -> Value:
-    return m.attribute(evaluate(m, node.value, scope), node.attr, node)
+    return read(m, evaluate(m, node.value, scope), node.attr, node)
 
 
 def _call(m: Interpreter, node: ast.Call, scope: Scope) -> Value:
@@ -171,7 +172,7 @@ def _arithmetic(m: Interpreter, sign: ast.operator, left: Any, right: Any, node:
         return _remainder(m, left, right, node)
     if isinstance(left, Constant) and isinstance(right, Constant):
         return _constants(m, sign, left, right, node)
-    if isinstance(sign, ast.Add) and all(_is_list(each) for each in (left, right)):
+    if isinstance(sign, ast.Add) and isinstance(left, _LISTS) and isinstance(right, _LISTS):
         return _added(m, left, right)
     if isinstance(left, Sequence) and isinstance(sign, ast.Mult):
         return Sequence(left.kind, list(left.values), True, turns=m.turns_begun)
@@ -186,8 +187,7 @@ def _arithmetic(m: Interpreter, sign: ast.operator, left: Any, right: Any, node:
     return found
 
 
-def _is_list(value: object) -> bool:
-    return isinstance(value, (Sequence, Parameters))
+_LISTS = (Sequence, Parameters)
 
 
 def _added(m: Interpreter, *lists: Sequence | Parameters) -> Sequence:

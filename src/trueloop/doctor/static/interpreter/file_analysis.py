@@ -200,7 +200,8 @@ class FileAnalysis:
                 listen(event)
 
         budget = min(effort.steps, self.left)
-        machine = SourceInterpreter(self.project, watch, policy, budget, effort.depth)
+        heard = runner.handle if listen is None else watch
+        machine = SourceInterpreter(self.project, heard, policy, budget, effort.depth)
         machine.modules.append(self.module)
         machine.functions.append("")
         try:

@@ -16,13 +16,13 @@ from trueloop.doctor.model.arithmetic import SIZE
 from trueloop.doctor.model.events import Backward, EscapedToUnknown, Event, GraphEscaped, Made
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.known_values import loop_of
-from trueloop.doctor.model.things import AccumulationWindow, Loop, Model, Size, Tensor, Thing, Turn
+from trueloop.doctor.model.things import AccumulationWindow, Model, Size, Tensor, Thing
 from trueloop.doctor.static.interpreter.branches import BranchPolicy, OpenBranch, limit_in
 from trueloop.doctor.static.interpreter.call_history import CallHistory, Reach
 from trueloop.doctor.static.interpreter.option_defaults import ORDER, decided_by_default
 from trueloop.doctor.static.interpreter.process_environment import ProcessEnvironment
 from trueloop.doctor.static.interpreter.project import Project
-from trueloop.doctor.static.interpreter.step_budget import Counting
+from trueloop.doctor.static.interpreter.surroundings import Surroundings
 from trueloop.doctor.static.interpreter.syntax import place_of
 from trueloop.doctor.static.interpreter.values import (
     KEEPS_GRAPH,
@@ -52,10 +52,6 @@ _SEVERAL = {"> 1": True, ">= 2": True, "!= 1": True, "== 1": False, "<= 1": Fals
 """The results of comparisons with a number that is more than one."""
 
 
-_WITHOUT_PARTS = frozenset({Constant, LibraryName, Function})
-"""Values that contain no others; nor do things, as far as `parts_of` goes."""
-
-
 class ControlFlow(Enum):
     """Why a block was left before its end."""
 
@@ -80,7 +76,7 @@ class CallRecord(NamedTuple):
     """The functions of the user's that it was made in, outermost first."""
 
 
-class Interpreter(Counting, ABC):
+class Interpreter(Surroundings, ABC):
     """The state of one run, and what moves it on: `interpreter.Interpreter` is the one there is."""
 
     def __init__(
@@ -103,17 +99,9 @@ class Interpreter(Counting, ABC):
         """Unknown values that were fetched as data, by identity, and in which turn."""
         self.guessed: dict[tuple[int, type[Value]], tuple[Value, Value]] = {}
         """Unknown values, by identity, and the things that they were taken for."""
-        self.turns: list[Turn] = []
-        self.turn_starts: list[int] = []
-        self.turns_begun = 0
-        self.levels = 0
-        """Of the loops inside the innermost turn: 1 over batches, 2 over epochs of batches."""
-        self.guards: list[str] = []
         self.escaped: set[tuple[str, frozenset[Model], int]] = set()
         """Functions that cannot be read and were given tensors with a graph: of which models, and
         in which loop."""
-        self.windows: list[AccumulationWindow] = []
-        """The windows whose branches the run is in."""
         self.tested: list[AccumulationWindow] = []
         """The windows that the test under way has asked about."""
         self.rest_in: tuple[AccumulationWindow, ...] = ()  # of the block, where a branch leaves it
@@ -206,24 +194,6 @@ class Interpreter(Counting, ABC):
         """Autograd records here."""
         return self.grad[-1] is not False
 
-    def batch_turn(self) -> int | None:
-        """When the innermost turn of a loop over batches began, counted in turns; None outside."""
-        for turn, start in zip(reversed(self.turns), reversed(self.turn_starts), strict=True):
-            if turn.loop.kind == "batches":
-                return start
-        return None
-
-    @contextmanager
-    def turn(self, loop: Loop, index: int) -> Iterator[None]:
-        self.turns_begun += 1
-        self.turns.append(Turn(loop, index))
-        self.turn_starts.append(self.turns_begun)
-        try:
-            yield
-        finally:
-            self.turns.pop()
-            self.turn_starts.pop()
-
     @contextmanager
     def elsewhere(self, module: Module) -> Iterator[None]:
         """Go through the top level of a different module, without the conditions that hold here."""
@@ -251,7 +221,7 @@ class Interpreter(Counting, ABC):
             key = f"<{line}.{column}.{self.turns_begun if self.turns else 0}>"
         if not parts:
             return Unknown(key)
-        loop_variant = any(loop_of(part) for part in parts)
+        loop_variant = any(map(loop_of, parts))
         return Unknown(key, (*parts, *tensors_behind(parts)), loop_variant=loop_variant)
 
     def key(self, value: object) -> str:
@@ -284,8 +254,7 @@ class Interpreter(Counting, ABC):
         """Code that cannot be read gets the things in `values`."""
         things: list[Thing] = []
         for value in values:
-            alone = type(value) in _WITHOUT_PARTS or isinstance(value, Thing)
-            for each in (value,) if alone else inside(value, parts_of, 4):
+            for each in inside(value, parts_of, 4) if parts_of(value) else (value,):
                 self.look(node)
                 if isinstance(each, Tensor):
                     if each.graph is not False and each.models:
@@ -432,18 +401,6 @@ class Interpreter(Counting, ABC):
                 return several
         return None
 
-    @contextmanager
-    def guarded(
-        self, guards: Iterable[str], windows: Iterable[AccumulationWindow] = ()
-    ) -> Iterator[None]:
-        before = len(self.guards), len(self.windows)
-        self.guards.extend(guards)
-        self.windows.extend(windows)
-        try:
-            yield
-        finally:
-            del self.guards[before[0] :], self.windows[before[1] :]
-
     # ------------------------------------------------------------------ moving on
 
     # Expressions contain calls, calls run statements, statements contain expressions: each of these
@@ -489,8 +446,3 @@ class Interpreter(Counting, ABC):
     @abstractmethod
     def attribute(self, value: Value, name: str, node: ast.AST) -> Value:
         """Read an attribute of any value."""
-
-    def predates_turn(self, made: int | None) -> bool:
-        """Things made then are older than the current turn over batches."""
-        start = self.batch_turn()
-        return made is not None and start is not None and made < start

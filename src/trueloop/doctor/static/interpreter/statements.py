@@ -9,7 +9,6 @@ from typing import Any
 
 from trueloop.doctor.model.events import NotCalled, TensorRetained
 from trueloop.doctor.model.findings import Location
-from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.model.things import NOWHERE, Checkpoint, Tensor, Thing
 from trueloop.doctor.static.interpreter import conditions, imports
 from trueloop.doctor.static.interpreter.attributes import set_item, unpack, write
@@ -28,7 +27,7 @@ from trueloop.doctor.static.interpreter.list_lengths import note_added
 from trueloop.doctor.static.interpreter.loops import adds_in_part, run_for, run_while
 from trueloop.doctor.static.interpreter.match_statements import run_match
 from trueloop.doctor.static.interpreter.survey import last_name
-from trueloop.doctor.static.interpreter.syntax import once, shape, written
+from trueloop.doctor.static.interpreter.syntax import has_or, once, shape, written
 from trueloop.doctor.static.interpreter.values import (
     NONE,
     Class,
@@ -418,7 +417,10 @@ def _if(m: Interpreter, node: ast.If, scope: Scope) -> ControlFlow | None:
         if alone and not any(each.removeprefix("not ") in m.varying for each in guards):
             m.reach.passed_alone.setdefault(guards[0], set()).update(alone)
     body = node.body if outcome else node.orelse
-    with m.guarded(guards, windows):
+    if guards or windows:
+        with m.guarded(guards, windows):
+            signal = run_block(m, body, scope)
+    else:
         signal = run_block(m, body, scope)
     if windows and signal is None and m.project.leaves(node.orelse if outcome else node.body):
         m.rest_in = tuple(windows)  # `if (i + 1) % n: continue`
@@ -462,7 +464,7 @@ def _while(m: Interpreter, node: ast.While, scope: Scope) -> ControlFlow | None:
 
 
 def _assert(m: Interpreter, node: ast.Assert, scope: Scope) -> ControlFlow | None:
-    if any(isinstance(each, ast.Or) for each in walk(node.test)):
+    if has_or(node.test):
         evaluate(m, node.test, scope)
     else:
         conditions.outcome_of(m, node.test, scope, True)  # the run goes on only if it holds

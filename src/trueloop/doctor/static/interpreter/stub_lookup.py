@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, TypeVar, overload
 
 from trueloop.doctor.model.events import Event
@@ -103,6 +104,7 @@ def calls(*names: str) -> Callable[[F], F]:
             table, key = (_PREFIXES, name[:-1]) if name.endswith(".*") else (_CALLS, name)
             assert key not in table, f"{name} is registered twice"
             table[key] = function
+        _call_with_prefix.cache_clear()
         return function
 
     return register
@@ -115,6 +117,7 @@ def methods(kind: type, *names: str) -> Callable[[F], F]:
         for name in names:
             assert (kind, name) not in _METHODS, f"{kind.__name__}.{name} is registered twice"
             _METHODS[kind, name] = function
+        _method_of.cache_clear()
         return function
 
     return register
@@ -122,9 +125,11 @@ def methods(kind: type, *names: str) -> Callable[[F], F]:
 
 def find_call(name: str) -> Model_ | None:
     found = _CALLS.get(name)
-    if found is not None:
-        return found
-    head = name if len(name) <= KEY else ""
+    return found if found is not None or len(name) > KEY else _call_with_prefix(name)
+
+
+@lru_cache(maxsize=8192)
+def _call_with_prefix(head: str) -> Model_ | None:
     while head:
         head = head.rpartition(".")[0]
         found = _PREFIXES.get(f"{head}.")
@@ -134,8 +139,10 @@ def find_call(name: str) -> Model_ | None:
 
 
 def find_method(receiver: object, name: str) -> Model_ | None:
-    for kind in type(receiver).__mro__:
-        found = _METHODS.get((kind, name))
-        if found is not None:
-            return found
-    return None
+    return _method_of(type(receiver), name) if len(name) <= KEY else None  # type: ignore[arg-type]
+
+
+@lru_cache(maxsize=8192)
+def _method_of(kind: type, name: str) -> Model_ | None:
+    found = (_METHODS.get((base, name)) for base in kind.__mro__)
+    return next((each for each in found if each is not None), None)

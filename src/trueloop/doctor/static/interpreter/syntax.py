@@ -125,6 +125,12 @@ def names_bound(node: ast.expr) -> tuple[str, ...]:
 
 
 @once
+def has_or(test: ast.expr) -> bool:
+    """A condition contains an `or`."""
+    return any(isinstance(each, ast.Or) for each in walk(test))
+
+
+@once
 def size_of(node: ast.AST) -> int:
     """How many nodes it is made of."""
     return sum(1 for _ in walk(node))

@@ -133,9 +133,12 @@ class Class(Value):
     scope: Scope | None = None
     fields: list[str] = field(default_factory=list)
     """The fields of a dataclass, in order."""
+    _lineage: tuple[Value, ...] = ()
 
-    def lineage(self) -> list[Value]:
+    def lineage(self) -> tuple[Value, ...]:
         """Itself and its bases, depth first: classes of the user's, and dotted names."""
+        if self._lineage:
+            return self._lineage
         found: dict[int, Any] = {}
         waiting: list[Value] = [self]
         while waiting and len(found) < 50:
@@ -145,7 +148,8 @@ class Class(Value):
             found[id(kind)] = kind
             if isinstance(kind, Class):
                 waiting += kind.bases[49::-1]
-        return list(found.values())
+        self._lineage = tuple(found.values())
+        return self._lineage
 
     def lookup(self, name: str) -> Value | None:
         """A name of the class or of one of the user's classes above it; None if there is none."""
@@ -292,23 +296,24 @@ def inside(value: Any, parts: Callable[[Any], Iterable[Value]], depth: int) -> I
         seen[id(each)] = left
         if before is None:
             yield each
-        if left:
-            waiting += [(part, left - 1) for part in reversed([*parts(each)])]
+        below = parts(each) if left else ()
+        if below:
+            waiting += [(part, left - 1) for part in reversed([*below])]
 
 
 MOST_TENSORS = 8
 """Tensors that an unknown value keeps of what its parts were computed from."""
 
 
-def tensors_behind(parts: Iterable[Value]) -> list[Tensor]:
+def tensors_behind(parts: Iterable[Value]) -> Iterable[Tensor]:
     """The tensors with a graph that unknown parts were computed from: a graph goes through however
     many operations that are not known."""
     found: dict[int, Tensor] = {}
     for part in parts:
-        for each in part.of if isinstance(part, Unknown) and not part.number else ():
+        for each in part.of if type(part) is Unknown and not part.number else ():
             if isinstance(each, Tensor) and each.graph is not False and len(found) < MOST_TENSORS:
                 found[id(each)] = each
-    return list(found.values())
+    return found.values()
 
 
 def things_in(value: Value | None, depth: int = 4) -> list[Thing]:
@@ -320,22 +325,32 @@ def things_in(value: Value | None, depth: int = 4) -> list[Thing]:
 
 def parts_of(value: Value) -> Iterable[Value]:
     """The values that a value contains or was computed from; nothing for a thing."""
-    if isinstance(value, Unknown):
-        # The length of a loader, a text with a model's name in it: no way back to the thing.
-        return () if value.number else value.of
-    if isinstance(value, Sequence):
-        return value.values
-    if isinstance(value, DictValue):
-        return [*value.entries.values(), *value.rest]
-    if isinstance(value, OpaqueObject):
-        return [*value.arguments.values(), *value.attributes.values()]
-    if isinstance(value, Instance):
-        return value.attributes.values()
-    if isinstance(value, Parameters):
-        return [*value.models, *value.tensors]
-    if isinstance(value, CombinedIterable):
-        return value.sources
-    return [value.receiver] if isinstance(value, (Method, LibraryMethod)) else ()
+    return _PARTS[type(value)](value)
+
+
+class _Parts(dict[type, Callable[[Any], Iterable[Value]]]):
+    """How the parts of each kind of value are found; a kind that is not here has those of the kind
+    that it extends."""
+
+    def __missing__(self, kind: type) -> Callable[[Any], Iterable[Value]]:
+        found = next(self[base] for base in kind.__mro__[1:] if base in self)
+        self[kind] = found
+        return found
+
+
+_PARTS = _Parts({
+    object: lambda value: (),
+    # The length of a loader, a text with a model's name in it: no way back to the thing.
+    Unknown: lambda value: () if value.number else value.of,
+    Sequence: lambda value: value.values,
+    DictValue: lambda value: [*value.entries.values(), *value.rest],
+    OpaqueObject: lambda value: [*value.arguments.values(), *value.attributes.values()],
+    Instance: lambda value: value.attributes.values(),
+    Parameters: lambda value: [*value.models, *value.tensors],
+    CombinedIterable: lambda value: value.sources,
+    Method: lambda value: [value.receiver],
+    LibraryMethod: lambda value: [value.receiver],
+})  # fmt: skip
 
 
 KEEPS_GRAPH = frozenset(
@@ -350,9 +365,12 @@ _OF_TURN = re.compile(r"<\d+\.\d+\.[1-9]\d*>")
 
 def varies(value: Value) -> bool:
     """It may differ from turn to turn: it hangs on a tensor or on a loop's count."""
-    return any(
-        isinstance(each, Tensor)
-        or bool(loop_of(each))
-        or (isinstance(each, Unknown) and _OF_TURN.search(each.key) is not None)
-        for each in inside(value, parts_of, 4)
-    )
+    if type(value) is Constant:
+        return bool(value.loop_variant)
+    return any(map(_varies_itself, inside(value, parts_of, 4)))
+
+
+def _varies_itself(value: Value) -> bool:
+    if isinstance(value, Unknown):
+        return bool(value.loop_variant) or _OF_TURN.search(value.key) is not None
+    return isinstance(value, Tensor) or bool(loop_of(value))
