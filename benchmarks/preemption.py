@@ -21,6 +21,7 @@ import os
 os.environ["OMP_NUM_THREADS"] = "1"  # before torch: a fork must not inherit half a thread pool
 
 import argparse
+import faulthandler
 import random
 import re
 import shutil
@@ -29,6 +30,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -50,6 +52,8 @@ KINDS = ("training", "evaluating", "saving", "compiling", "waiting for data", "a
 WHOM = ((0,), (1,), (0, 1))
 RANKS, EPOCHS, SAMPLES, BATCH = 2, 4, 90, 8
 _LIMIT = 60.0
+_SLOW = 20.0
+"""After so many seconds all processes of a rank write where they are: less than the grace time."""
 _FOLDER = re.compile(r"e\d{5}-b\d{5}-u\d{9}")
 
 
@@ -193,6 +197,7 @@ def run_ranks(folder: Path, compiled: bool, aim: Aim | None) -> list[int]:
 
 def _as_rank(words: dict[str, str], folder: Path, compiled: bool, aim: Aim | None) -> None:
     os.environ.update(words)
+    faulthandler.register(signal.SIGUSR2, file=2)  # in its workers too: they are forked
     try:
         train(folder, compiled, aim)
     except SystemExit as stop:
@@ -200,11 +205,15 @@ def _as_rank(words: dict[str, str], folder: Path, compiled: bool, aim: Aim | Non
 
 
 def _status(child: int) -> int:
-    deadline = time.monotonic() + _LIMIT
-    while time.monotonic() < deadline:
+    began, is_slow = time.monotonic(), False
+    while (seconds := time.monotonic() - began) < _LIMIT:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
             return os.waitstatus_to_exitcode(status)
+        if seconds > _SLOW and not is_slow:
+            is_slow = True
+            with suppress(ProcessLookupError):
+                os.killpg(child, signal.SIGUSR2)
         time.sleep(0.005)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
@@ -220,7 +229,7 @@ def whole(folder: Path) -> dict[str, Any]:
 
 def errors(folder: Path) -> str:
     texts = [path.read_text("utf-8") for path in sorted(folder.glob("errors-*.txt"))]
-    return " | ".join(text.strip()[-300:] for text in texts if text.strip())
+    return " | ".join(text.strip()[-8000:] for text in texts if text.strip())
 
 
 def trial(folder: Path, wanted: dict[str, Any], aim: Aim) -> tuple[str, str | None]:
