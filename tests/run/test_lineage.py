@@ -16,7 +16,7 @@ import pytest
 from trueloop.run import Run, environment, write_report
 from trueloop.run.code_changes import git_facts, uncommitted_changes
 from trueloop.run.data_digest import data_facts
-from trueloop.run.lineage import note_resume
+from trueloop.run.lineage import evaluations_of, note_resume, parts_of
 
 Git = Callable[..., str]
 OPTIONS = ["-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "protocol.file.allow=always"]
@@ -181,6 +181,20 @@ def test_a_resumed_run_keeps_the_changes_of_each_part(tmp_path: Path, git: Git) 
 
     run.begin_again(environment())
     assert not list(run.path.glob("changes*.patch"))
+
+
+@pytest.mark.parametrize("damaged", ["[]", '{"data": "x"}', '{"scores": [1]}', '{"out": 1}', "{"])
+def test_damaged_records_are_skipped(tmp_path: Path, damaged: str) -> None:
+    later = [{"update": "x", "ranks": 2}, {"update": 7, "ranks": 4}, 1]
+    run = Run.create(tmp_path / "run", config={}, environment={"ranks": 1, "resumed": later})
+    for name, text in (("first", '{"scores": {"val": 1.0}}'), ("second", damaged)):
+        (run.path / "evaluations" / name).mkdir(parents=True)
+        (run.path / "evaluations" / name / "evaluation.json").write_text(text)
+    assert [part["update"] for part in parts_of(run.environment)] == [0, 7]
+    assert list(evaluations_of(run)) == ["first"]
+    page = write_report(run).read_text()
+    assert "first.val" in page
+    assert "second." not in page
 
 
 def test_a_run_that_begins_again_has_the_changes_of_then(tmp_path: Path, git: Git) -> None:

@@ -54,6 +54,7 @@ UNFINISHED = "unfinished"
 """The status of a run without results: still running, or killed before it could write them."""
 UNREADABLE = "unreadable"
 """The status that `Run.find` gives to a run whose files are damaged."""
+_NUMBERS = ("scores", "test_scores", "residuals", "intervals")  # of results.json
 
 
 def _by_main_alone(method: Callable[P, None]) -> Callable[P, None]:
@@ -233,7 +234,7 @@ class Run:
                 f"{self.path / 'results.json'} is corrupt (a list or a number in the wrong place): "
                 "restore it or train the run again"
             )
-        for name in ("scores", "test_scores", "residuals", "intervals"):
+        for name in _NUMBERS:
             if name in results:
                 results[name] = unspell(results[name])
         for row in results.get("per_class") or []:
@@ -479,10 +480,9 @@ def _command_line(name: str) -> ModuleType:
 
 def _has_shape(results: Mapping[str, Any]) -> bool:
     """Whether what all readers of results.json go by is of the right kind, where it is there."""
-    objects = (results.get(name) or {} for name in ("scores", "test_scores", "residuals"))
     rows = [results.get(name) or [] for name in ("per_class", "pictures", "confusion")]
     return (
-        all(isinstance(one, dict) for one in objects)
+        all(isinstance(results.get(name) or {}, dict) for name in _NUMBERS)
         and all(isinstance(some, list) for some in rows)
         and all(isinstance(row, dict) for some in rows[:2] for row in some)
         and isinstance(results.get("status", ""), str)

@@ -17,7 +17,7 @@ def intervals(results: Mapping[str, Any]) -> Section:
     none."""
     found = results.get("intervals")
     section = Section("Prediction intervals")
-    if not isinstance(found, Mapping):
+    if not found:
         return section
     names = ("low", "high", "prediction", "target")
     low, high, prediction, target = (np.array(found[name], dtype=np.float64) for name in names)

@@ -29,8 +29,12 @@ def parts_of(environment: Mapping[str, Any]) -> list[dict[str, Any]]:
     `update` after which it began."""
     first = {name: value for name, value in environment.items() if name != "resumed"}
     later = environment.get("resumed")
-    resumed = [part for part in later if isinstance(part, dict)] if isinstance(later, list) else []
-    return [{"update": 0, **first}, *resumed]
+    resumed = [
+        part
+        for part in (later if isinstance(later, list) else ())
+        if isinstance(part, dict) and isinstance(part.get("update"), int)
+    ]
+    return [{"update": 0, "patch": PATCH, **first}, *resumed]
 
 
 def note_resume(run: Run, facts: Mapping[str, Any], update: int) -> None:
@@ -59,7 +63,7 @@ def note_resume(run: Run, facts: Mapping[str, Any], update: int) -> None:
 
 def patch_of(run: Run, part: Mapping[str, Any]) -> Path | None:
     """The file of a part's uncommitted changes; None where there were none."""
-    name = part.get("patch") if part.get("update") else part.get("patch", PATCH)
+    name = part.get("patch")
     path = run.path / name if isinstance(name, str) else None
     return path if path is not None and path.is_file() else None
 
@@ -86,7 +90,7 @@ def code_history(run: Run) -> dict[str, str]:
         patch = patch_of(run, part)
         words += "" if patch is None else f", with the uncommitted changes of {patch.name}"
         if words not in list(history.values())[-1:]:
-            history[f"from update {int(part.get('update') or 0):,}"] = words
+            history[f"from update {part['update']:,}"] = words
     return history
 
 
@@ -138,7 +142,9 @@ def evaluations_of(run: Run) -> dict[str, dict[str, Any]]:
     found = {}
     for path in sorted((run.path / EVALUATIONS).glob(f"*/{RECORD}")):
         try:
-            found[path.parent.name] = read_json(path)
+            record = read_json(path)
         except RunError:
             continue
+        if all(isinstance(record.get(name) or {}, dict) for name in ("data", "scores", "out")):
+            found[path.parent.name] = record
     return found
