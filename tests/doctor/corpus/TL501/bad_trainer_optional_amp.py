@@ -7,6 +7,8 @@ from torch.utils.data import DataLoader, TensorDataset
 
 
 class Trainer:
+    number = lambda self, loss: loss.item()
+
     def __init__(self, args, model):
         self.args = args
         self.model = model
@@ -26,7 +28,7 @@ class Trainer:
             loss.backward()
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.args.clip)
             self.optimizer.step()
-        return loss.item()
+        return self.number(loss)
 
 
 if __name__ == "__main__":

@@ -123,7 +123,8 @@ def _called_in_class(m: Interpreter) -> set[str]:
         if isinstance(kind, Class)
         for method in kind.namespace.values()
         if isinstance(method, Function)
-        for name in method.module.survey.contents[id(method.node)].names
+        and (contents := method.module.survey.contents.get(id(method.node)))  # none of a lambda
+        for name in contents.names
     }
 
 
