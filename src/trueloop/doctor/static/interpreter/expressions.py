@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import ast
 import builtins
-import math
 from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
-from trueloop.doctor.model.arithmetic import SIZE, computed, is_hashable, is_small, stays_small
+from trueloop.doctor.model.arithmetic import SIZE, computed, is_small, stays_small
 from trueloop.doctor.model.known_values import loop_of
 from trueloop.doctor.model.things import Checkpoint, Loop, Tensor, Thing
 from trueloop.doctor.static.interpreter import conditions, imports
 from trueloop.doctor.static.interpreter.attributes import item_of, read
 from trueloop.doctor.static.interpreter.calls import call
+from trueloop.doctor.static.interpreter.comprehensions import comprehension, put
 from trueloop.doctor.static.interpreter.counters import window_of
 from trueloop.doctor.static.interpreter.inference import guess
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
-from trueloop.doctor.static.interpreter.list_lengths import count_of
-from trueloop.doctor.static.interpreter.loops import elements, go_through
+from trueloop.doctor.static.interpreter.loops import elements
 from trueloop.doctor.static.interpreter.step_budget import NESTING
 from trueloop.doctor.static.interpreter.stub_lookup import find_call
 from trueloop.doctor.static.interpreter.values import (
@@ -37,7 +36,6 @@ from trueloop.doctor.static.interpreter.values import (
 )
 from trueloop.doctor.static.stubs import tensor_shapes as shapes
 from trueloop.doctor.static.stubs.batch_means import notice_division
-from trueloop.doctor.static.stubs.checkpoints import state_of_comprehension
 from trueloop.doctor.static.stubs.statistics import notice_arithmetic
 from trueloop.doctor.static.stubs.tensors import combine, derive
 
@@ -338,15 +336,8 @@ def _dict(m: Interpreter, node: ast.Dict, scope: Scope) -> Value:
                 table.put_somewhere(value)
             continue
         key = evaluate(m, key_node, scope)
-        _put(table, key, value)
+        put(table, key, value)
     return table
-
-
-def _put(table: DictValue, key: Value, value: Value | None) -> None:
-    if isinstance(key, Constant) and key.value is not None and is_hashable(key.value):
-        table.put(key.value, value)
-    else:
-        table.put_somewhere(value)
 
 
 def _subscript(m: Interpreter, node: ast.Subscript, scope: Scope) -> Value:
@@ -370,58 +361,6 @@ def _slice(m: Interpreter, node: ast.Slice, scope: Scope) -> Value:
 def _lambda(m: Interpreter, node: ast.Lambda, scope: Scope) -> Value:
     defaults = [evaluate(m, default, scope) for default in node.args.defaults]
     return Function(node, scope, scope.module, "<lambda>", defaults=defaults)
-
-
-def _comprehension(
-    m: Interpreter, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, scope: Scope
-) -> Value:
-    """The elements of the first few turns, in a separate scope."""
-    inner = Scope(scope.module, scope, scope.function, scope.owner, scope.receiver)
-    found: list[Any] = []
-    counts: dict[int, int | None] = {}
-    complete = True
-
-    def go(position: int) -> None:
-        nonlocal complete
-        if position == len(node.generators):
-            if isinstance(node, ast.DictComp):
-                key, value = evaluate(m, node.key, inner), evaluate(m, node.value, inner)
-                found.append((key, value))
-            else:
-                found.append(evaluate(m, node.elt, inner))
-            return
-        generator = node.generators[position]
-
-        def turn(element: Value) -> None:
-            nonlocal complete
-            m.assign(generator.target, element, inner)
-            outcomes = [conditions.outcome_of(m, condition, inner) for condition in generator.ifs]
-            if any(guards for _, guards in outcomes):
-                complete = False
-            if all(outcome for outcome, _ in outcomes):
-                go(position + 1)
-
-        source = evaluate(m, generator.iter, inner)
-        counts.setdefault(position, None if generator.ifs else count_of(source))
-        complete &= go_through(m, source, node, turn)
-
-    go(0)
-    if isinstance(node, ast.DictComp):
-        state = state_of_comprehension(m, node, inner) if found else None
-        return _table_of(m, found, complete) if state is None else state
-    kind = {ast.ListComp: "list", ast.SetComp: "set"}.get(type(node), "generator")
-    made = Sequence(kind, found, not complete, m.place(node), m.turns_begun)
-    known = [each for each in counts.values() if each is not None]
-    if not complete and kind == "list" and len(known) == len(node.generators):
-        made.total = math.prod(known)
-    return made
-
-
-def _table_of(m: Interpreter, pairs: list[tuple[Any, Any]], complete: bool) -> DictValue:
-    table = DictValue({}, not complete, turns=m.turns_begun)
-    for key, value in pairs:
-        _put(table, key, value)
-    return table
 
 
 def _text(m: Interpreter, node: ast.JoinedStr, scope: Scope) -> Value:
@@ -487,10 +426,10 @@ _HANDLERS: dict[type[ast.AST], Callable[[Interpreter, Any, Scope], Value]] = {
     ast.Subscript: _subscript,
     ast.Slice: _slice,
     ast.Lambda: _lambda,
-    ast.ListComp: _comprehension,
-    ast.SetComp: _comprehension,
-    ast.GeneratorExp: _comprehension,
-    ast.DictComp: _comprehension,
+    ast.ListComp: comprehension,
+    ast.SetComp: comprehension,
+    ast.GeneratorExp: comprehension,
+    ast.DictComp: comprehension,
     ast.JoinedStr: _text,
     ast.NamedExpr: _walrus,
     ast.Yield: _yield,

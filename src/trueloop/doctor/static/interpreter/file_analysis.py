@@ -102,11 +102,21 @@ class FileAnalysis:
     entered: set[int] = field(default_factory=set)
     spent: int = 0
     """Steps that the runs so far have taken."""
+    runs: list[Interpreter] = field(default_factory=list)
+    """Those of the beginning under way."""
 
     def go(
         self, drive: Callable[[Interpreter], None], effort: RunLimits, *, whole_program: bool
     ) -> None:
         """Make the runs of one beginning."""
+        self._explore(drive, effort, whole_program)
+        for run in self.runs:
+            run.forget()
+        self.runs.clear()
+
+    def _explore(
+        self, drive: Callable[[Interpreter], None], effort: RunLimits, whole_program: bool
+    ) -> None:
         first = self._run(drive, BranchPolicy(True), effort, whole_program)
         sites, reached = dict(first.sites), set(first.reached)
         if (sites or first.chose) and effort.both and self.goes_on():
@@ -202,6 +212,7 @@ class FileAnalysis:
         budget = min(effort.steps, self.left)
         heard = runner.handle if listen is None else watch
         machine = SourceInterpreter(self.project, heard, policy, budget, effort.depth)
+        self.runs.append(machine)
         machine.modules.append(self.module)
         machine.functions.append("")
         try:

@@ -149,6 +149,15 @@ class Interpreter(Surroundings, ABC):
         self.namespaces: dict[int, Scope] = {}
         """Module scopes of this run."""
 
+    def forget(self) -> None:
+        """Empty the scopes of modules and classes after the run: a function knows its scope, and
+        such circles, with all that the run has made, wait for Python's garbage collector."""
+        for scope in self.namespaces.values():
+            for value in scope.variables.values():
+                if isinstance(value, Class):
+                    value.namespace.clear()
+            scope.variables.clear()
+
     # ------------------------------------------------------------------ where, and what happens
 
     def place(self, node: ast.AST) -> Location:

@@ -6,6 +6,7 @@ import ast
 
 from trueloop.doctor.static.interpreter.inference import parameter
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
+from trueloop.doctor.static.interpreter.syntax import once
 from trueloop.doctor.static.interpreter.values import (
     Constant,
     DictValue,
@@ -27,19 +28,17 @@ def bind_parameters(
     """Give parameters their arguments; what was not given and has no default is guessed."""
     beginning, m.beginning = m.beginning, False
     spec = function.node.args
-    names = [arg.arg for arg in (*spec.posonlyargs, *spec.args)]
-    m.spend((len(names) + len(spec.kwonlyargs) + len(args)) >> 3, function.node)
-    annotations = {arg.arg: arg.annotation for arg in (*spec.args, *spec.kwonlyargs)}
+    names, every, annotations = _names(spec)
+    m.spend((len(every) + len(args)) >> 3, function.node)
     given = dict(zip(names, args, strict=False))
     left = dict(kwargs)
-    for name in (*names, *(arg.arg for arg in spec.kwonlyargs)):
-        if name in left:
-            given[name] = left.pop(name)
+    if left:
+        given |= {name: left.pop(name) for name in every if name in left}
     defaults = dict(
         zip(names[len(names) - len(function.defaults) :], function.defaults, strict=False)
     )
     defaults.update(function.keyword_defaults)
-    for name in (*names, *(arg.arg for arg in spec.kwonlyargs)):
+    for name in every:
         if name in given:
             m.bind(name, given[name], scope)
         elif name in defaults and beginning:
@@ -60,6 +59,17 @@ def bind_parameters(
         scope.variables[spec.kwarg.arg] = DictValue(
             left, rest is not None, list(rest or []), m.turns_begun
         )
+
+
+@once
+def _names(
+    spec: ast.arguments,
+) -> tuple[list[str], list[str], dict[str, ast.expr | None]]:
+    """The parameters that may be given by position, all but those with stars, and their
+    annotations."""
+    names = [arg.arg for arg in (*spec.posonlyargs, *spec.args)]
+    every = [*names, *(arg.arg for arg in spec.kwonlyargs)]
+    return names, every, {arg.arg: arg.annotation for arg in (*spec.args, *spec.kwonlyargs)}
 
 
 def _option(

@@ -1,0 +1,90 @@
+"""Comprehensions: the elements of their first few turns."""
+
+from __future__ import annotations
+
+import ast
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from trueloop.doctor.model.arithmetic import is_hashable
+from trueloop.doctor.static.interpreter import conditions
+from trueloop.doctor.static.interpreter.interpreter import Interpreter
+from trueloop.doctor.static.interpreter.list_lengths import count_of
+from trueloop.doctor.static.interpreter.loops import go_through
+from trueloop.doctor.static.interpreter.survey import Comprehension
+from trueloop.doctor.static.interpreter.values import (
+    Constant,
+    DictValue,
+    Scope,
+    Sequence,
+    Value,
+)
+from trueloop.doctor.static.stubs.checkpoints import state_of_comprehension
+
+
+@dataclass(slots=True)
+class _Elements:
+    """The elements of a comprehension so far."""
+
+    found: list[Any] = field(default_factory=list)
+    """Elements; of a dict, pairs of a key and a value."""
+    counts: dict[int, int | None] = field(default_factory=dict)
+    """Position of a `for` -> how many turns it makes in a real run."""
+    complete: bool = True
+
+
+def comprehension(m: Interpreter, node: Comprehension, scope: Scope) -> Value:
+    """The elements of the first few turns, in a separate scope."""
+    inner = Scope(scope.module, scope, scope.function, scope.owner, scope.receiver)
+    made = _Elements()
+    _go(m, node, inner, 0, made)
+    if isinstance(node, ast.DictComp):
+        state = state_of_comprehension(m, node, inner) if made.found else None
+        return _table_of(m, made.found, made.complete) if state is None else state
+    kind = {ast.ListComp: "list", ast.SetComp: "set"}.get(type(node), "generator")
+    items = Sequence(kind, made.found, not made.complete, m.place(node), m.turns_begun)
+    known = [each for each in made.counts.values() if each is not None]
+    if not made.complete and kind == "list" and len(known) == len(node.generators):
+        items.total = math.prod(known)
+    return items
+
+
+# Not a function inside of `comprehension`: one that calls itself is garbage in a circle, and all
+# values of the run with it.
+def _go(m: Interpreter, node: Comprehension, inner: Scope, position: int, made: _Elements) -> None:
+    """Go through the `for` at a position and those after it, for one element of those before."""
+    if position == len(node.generators):
+        if isinstance(node, ast.DictComp):
+            made.found.append((m.evaluate(node.key, inner), m.evaluate(node.value, inner)))
+        else:
+            made.found.append(m.evaluate(node.elt, inner))
+        return
+    generator = node.generators[position]
+
+    def turn(element: Value) -> None:
+        m.assign(generator.target, element, inner)
+        outcomes = [conditions.outcome_of(m, condition, inner) for condition in generator.ifs]
+        if any(guards for _, guards in outcomes):
+            made.complete = False
+        if all(outcome for outcome, _ in outcomes):
+            _go(m, node, inner, position + 1, made)
+
+    source = m.evaluate(generator.iter, inner)
+    made.counts.setdefault(position, None if generator.ifs else count_of(source))
+    made.complete &= go_through(m, source, node, turn)
+
+
+def _table_of(m: Interpreter, pairs: list[tuple[Any, Any]], complete: bool) -> DictValue:
+    table = DictValue({}, not complete, turns=m.turns_begun)
+    for key, value in pairs:
+        put(table, key, value)
+    return table
+
+
+def put(table: DictValue, key: Value, value: Value | None) -> None:
+    """`table[key] = value`."""
+    if isinstance(key, Constant) and key.value is not None and is_hashable(key.value):
+        table.put(key.value, value)
+    else:
+        table.put_somewhere(value)
