@@ -1,4 +1,5 @@
 """The criterion returns its scores per class as an array, without the graph of the loss."""
+
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset

@@ -77,7 +77,7 @@ from trueloop.doctor.rules.shared.recorded_validation import ValidationRule
 
 _WORTH = re.compile(
     r"loss|err|cost|nll|kl|[mb]?ce$|mse|elbo|entropy|penalty|objective|logit|pred|out|recon|feat|emb"
-    r"|hidden|score",
+    r"|hidden",
     re.I,
 )
 FEW = 1_000
@@ -312,8 +312,8 @@ def _same_graph(loss: Tensor | None, tensor: Tensor) -> bool:
         return False
     if loss is tensor:
         return True
-    # Of several things that a model returns, one may be a plain count.
-    counts = tensor.position is not None and not tensor.is_loss and not _WORTH.search(tensor.name)
+    # Of several things that a model or an unknown loss returns, one may be plain numbers.
+    counts = tensor.position is not None and not _WORTH.search(tensor.name)
     return not counts and bool(loss.forwards & tensor.forwards)
 
 

@@ -44,12 +44,16 @@ The call is in the `forward` of a module (or in what it calls), certainly withou
 name or by position; or it is `scaled_dot_product_attention` with a `dropout_p`, which it applies in
 both modes (a number, or in a program that trains the module). An explicit `training=True` is
 accepted. Not reported: calls under a condition on the mode (`if self.training:`, an early return),
-probability 0 (also as the default of an option), functions outside of any module, other methods
-(noise that sampling drops on purpose), modules that the program only trains while it evaluates
-others (the discriminator of a GAN), and a "Prenet", whose dropout Tacotron 2 keeps on at inference.
+probability 0 (also as the default of an option), Monte-Carlo dropout (evaluation calls the module
+again and again with one input), an option that only the calls of the training turn on, functions
+outside of any module, other methods (noise that sampling drops on purpose), modules that the
+program only trains while it evaluates others (the discriminator of a GAN), and a "Prenet", whose
+dropout Tacotron 2 keeps on at inference.
 """
 
 from __future__ import annotations
+
+import itertools
 
 from trueloop.doctor.model.events import (
     Backward,
@@ -101,6 +105,8 @@ class FunctionalDropoutAlwaysOn(Rule):
         for call in self.calls:
             if call.module is None or self._is_only_trained(call.module):
                 continue
+            if self._is_asked_for(call.module):
+                continue
             if call.p is None and call.function == _ATTENTION and not self._trains(call.module):
                 continue  # a rate that is 0 in most configurations, in a file of layers alone
             self._report(call)
@@ -120,6 +126,22 @@ class FunctionalDropoutAlwaysOn(Rule):
             bool(own) and any(map(self._evaluates, others)) and not any(map(self._evaluates, own))
         )
 
+    def _is_asked_for(self, module: Model) -> bool:
+        """Evaluation calls the module several times with one input (Monte-Carlo dropout), or only
+        training turns an option of it on."""
+        own = [each for each in self.forwards.by_serial.values() if each.model.covers(module)]
+        trained = [each for each in own if each.serial in self.forwards.used]
+        evaluated = [each for each in own if each.serial not in self.forwards.used]
+        for one, two in itertools.pairwise(evaluated):
+            learns = any(one.serial < each.serial < two.serial for each in trained)
+            if _is_same_call(one, two) and not learns:
+                return True
+        options = frozenset.intersection(*(each.flags for each in trained)) if trained else set()
+        return bool(evaluated) and any(
+            value and all((name, True) not in each.flags for each in evaluated)
+            for name, value in options
+        )
+
     def _evaluates(self, event: ModelForward) -> bool:
         return event.training is False or event.serial not in self.forwards.used
 
@@ -133,6 +155,16 @@ class FunctionalDropoutAlwaysOn(Rule):
             else "Pass `training=self.training`, or use `nn.Dropout`.",
             remedies=_remedy(event.last_argument, event.receiver),
         )
+
+
+def _is_same_call(one: ModelForward, two: ModelForward) -> bool:
+    """The same expression with the same input."""
+    return (
+        one.place == two.place
+        and bool(one.inputs)
+        and len(one.inputs) == len(two.inputs)
+        and all(a is b for a, b in zip(one.inputs, two.inputs, strict=True))
+    )
 
 
 def _remedy(last: Location | None, receiver: str) -> list[Remedy]:

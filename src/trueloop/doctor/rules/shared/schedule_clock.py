@@ -134,12 +134,20 @@ class ScheduleClock:
         for call in self.per_epoch():
             innermost = self.epoch_turns(call)[-1]
             inside = batches.get((innermost.loop, innermost.index))
-            if inside is not None and call.guards == inside.guards:
+            if inside is None or call.guards != inside.guards:
+                continue
+            if not self._follows_an_update(call):
                 both[innermost.loop].append((inside, call))
         for loop, pairs in both.items():
             if len(pairs) > 1 or loop.turns == 1:
                 return pairs[0]
         return None
+
+    def _follows_an_update(self, call: SchedulerStep) -> bool:
+        """The last thing before it is a step of the optimizer at the same level: what is left of
+        an accumulation is applied after the loop, and counts as an update like any other."""
+        earlier = [step for step in self.steps if step.serial < call.serial]
+        return bool(earlier) and earlier[-1].turns == call.turns
 
     def without_update(self, unseen: list[int]) -> tuple[SchedulerStep, SchedulerStep] | None:
         """It steps twice in one turn with no update of its optimizer in between, turn after turn:

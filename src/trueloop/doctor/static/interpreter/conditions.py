@@ -7,7 +7,15 @@ import operator
 import re
 from typing import Any
 
-from trueloop.doctor.model.things import Loop, Model, Scheduler, Thing
+from trueloop.doctor.model.things import (
+    Loader,
+    Loop,
+    Model,
+    Optimizer,
+    Scheduler,
+    Tensor,
+    Thing,
+)
 from trueloop.doctor.model.vocabulary import RANK_GUARD
 from trueloop.doctor.static.interpreter.branches import returns_without_option
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
@@ -50,6 +58,17 @@ _SIGN = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
     ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
 }  # fmt: skip
+
+
+_OF_TORCH: dict[str, type[Thing]] = {
+    "torch.nn.Module": Model,
+    "torch.optim.Optimizer": Optimizer,
+    "torch.optim.optimizer.Optimizer": Optimizer,
+    "torch.utils.data.DataLoader": Loader,
+    "torch.utils.data.dataloader.DataLoader": Loader,
+    "torch.Tensor": Tensor,
+}
+"""What an instance of torch's own class is."""
 
 
 def preferred_outcome(m: Interpreter, node: ast.If, scope: Scope) -> bool | None:
@@ -381,8 +400,10 @@ def instance_of(m: Interpreter, value: Any, kind: Any, node: ast.AST) -> Value:
     if isinstance(kind, LibraryName) and isinstance(value, (Thing, OpaqueObject)):
         if isinstance(value, Model) and kind.name.rpartition(".")[2] in _PLAIN:
             return Constant(False)
-        if kind.name == "torch.nn.Module" and isinstance(value, Model) and value.known:
-            return Constant(True)
+        asked = _OF_TORCH.get(kind.name)
+        known = isinstance(value, Thing) and (value.known or getattr(value, "graph", False))
+        if asked is not None and known and cls is None:
+            return Constant(isinstance(value, asked))
         mine = getattr(value, "kind", "")
         if isinstance(value, Scheduler) and value.known and cls is None:
             schedule, _, short = kind.name.rpartition(".")

@@ -200,7 +200,7 @@ def _keep_sum(
     total: Value | None = None,
 ) -> None:
     since = assigned_at(m, target, scope)
-    if kept.graph and m.predates_turn(since):
+    if kept.graph and m.recording and m.predates_turn(since):
         holder = written(target)
         container = kept if total is None else total
         m.emit(

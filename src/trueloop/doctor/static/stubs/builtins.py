@@ -239,6 +239,12 @@ def _isinstance(call: LibraryCall) -> Value:
     return instance_of(call.machine, call.args[0], call.args[1], call.node)
 
 
+@calls("torch.is_tensor")
+def _is_tensor(call: LibraryCall) -> Value:
+    kind = LibraryName("torch.Tensor")
+    return instance_of(call.machine, call.arg(0, "obj", call.unknown()), kind, call.node)
+
+
 @calls("builtins.getattr")
 def _getattr(call: LibraryCall) -> Value:
     name = call.const(1)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import ast
+import re
+from collections import defaultdict
 from typing import Any
 
+from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.model.things import PositionalEps
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall
-from trueloop.doctor.static.interpreter.syntax import written
+from trueloop.doctor.static.interpreter.syntax import once, written
 from trueloop.doctor.static.interpreter.values import Constant, Unknown, Value, constant
+
+_ENTRY = re.compile(r"\[['\"](\w+)['\"]\]$")
+"""The last key of an entry in a table: `config['dropout']`."""
 
 
 def option_default(m: Interpreter, value: Value) -> object:
@@ -41,10 +48,46 @@ def default_texts(m: Interpreter, value: Value) -> list[str]:
 
 
 def dropout_rate(m: Interpreter, value: Value) -> float | None:
-    """The rate of a dropout; 0 of an option that is 0 unless somebody gives it. None if unknown."""
+    """The rate of a dropout; 0 of an option that is 0 unless somebody gives it, and of an entry of
+    a configuration that the program only ever writes as 0. None if unknown."""
     if isinstance(value, Constant):
         return value.value if isinstance(value.value, (int, float)) else None
-    return 0 if option_default(m, value) in (0, 0.0) else None
+    if option_default(m, value) in (0, 0.0):
+        return 0
+    return 0 if _settings_of(m, value) == {0} else None
+
+
+def _settings_of(m: Interpreter, value: Value) -> set[object]:
+    """All that the program's tables say of an entry of a table that is not known:
+    `config["dropout"]`, where somewhere `{"dropout": 0.0, ...}` is written. None stands for
+    anything but a number."""
+    entry = _ENTRY.search(value.key) if isinstance(value, Unknown) else None
+    if entry is None:
+        return set()
+    modules = [*m.modules, *(scope.module for scope in m.namespaces.values())]
+    return {each for module in modules for each in _entries(module.tree).get(entry[1], ())}
+
+
+@once
+def _entries(tree: ast.Module) -> dict[str, set[object]]:
+    """The numbers that a file gives the keys of its tables."""
+    found: dict[str, set[object]] = defaultdict(set)
+    for node in walk(tree):
+        if isinstance(node, ast.Dict):
+            for key, value in zip(node.keys, node.values, strict=True):
+                name = getattr(key, "value", None)
+                if isinstance(name, str):
+                    found[name].add(_number(value))
+        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            name = getattr(node.slice, "value", None)
+            if isinstance(name, str):
+                found[name].add(None)
+    return found
+
+
+def _number(node: ast.expr) -> object:
+    value = getattr(node, "value", None)
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
 def positional_eps(call: LibraryCall) -> PositionalEps | None:

@@ -205,7 +205,10 @@ def add_up(m: Interpreter, source: Any, node: ast.AST) -> Value:
 
 
 def parts_of(m: Interpreter, value: Tensor, count: int, node: ast.AST) -> list[Value]:
-    """`inputs, targets = batch`."""
+    """`inputs, targets = batch`. A loss is one number: where a function's other losses are tuples,
+    nothing is known of what comes after the first."""
+    if value.is_loss and value.reduced is not None:
+        return [value, *(m.unknown(node, (), key=f"{m.key(value)}[{i}]") for i in range(1, count))]
     parts = [derive(m, node, value, keeps_loss=True) for _ in range(count)]
     for position, part in enumerate(parts):
         part.loader, part.position = value.loader, position
@@ -244,6 +247,8 @@ def element(m: Interpreter, value: Tensor, index: Value, node: ast.AST) -> Tenso
         m.emit(ColumnsPicked, node, source=value, columns=columns)
     made = derive(m, node, value, keeps_loss=True, same=value.role in ("input", "target"))
     made.loader = value.loader
+    if value.loader is None:
+        made.position = value.position
     if value.activation is not None and value.activation.kind != "argmax":
         made.activation = value.activation._replace(dim=None)
     if value.role == "batch":
