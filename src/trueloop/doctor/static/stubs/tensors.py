@@ -247,7 +247,7 @@ def element(m: Interpreter, value: Tensor, index: Value, node: ast.AST) -> Tenso
         m.emit(ColumnsPicked, node, source=value, columns=columns)
     made = derive(m, node, value, keeps_loss=True, same=value.role in ("input", "target"))
     made.loader = value.loader
-    if value.loader is None:
+    if value.is_loss:
         made.position = value.position
     if value.activation is not None and value.activation.kind != "argmax":
         made.activation = value.activation._replace(dim=None)
