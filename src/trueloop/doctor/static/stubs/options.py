@@ -58,9 +58,8 @@ def dropout_rate(m: Interpreter, value: Value) -> float | None:
 
 
 def _settings_of(m: Interpreter, value: Value) -> set[object]:
-    """All that the program's tables say of an entry of a table that is not known:
-    `config["dropout"]`, where somewhere `{"dropout": 0.0, ...}` is written. None stands for
-    anything but a number."""
+    """All values that the tables of the program give an entry of an unknown table: 0.0 for
+    `config["dropout"]` beside `{"dropout": 0.0}`; None is a value that is not a number."""
     entry = _ENTRY.search(value.key) if isinstance(value, Unknown) else None
     if entry is None:
         return set()
