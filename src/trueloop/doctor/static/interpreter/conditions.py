@@ -68,7 +68,7 @@ _OF_TORCH: dict[str, type[Thing]] = {
     "torch.utils.data.dataloader.DataLoader": Loader,
     "torch.Tensor": Tensor,
 }
-"""What an instance of torch's own class is."""
+"""The things that are instances of torch's own classes."""
 
 
 def preferred_outcome(m: Interpreter, node: ast.If, scope: Scope) -> bool | None:
