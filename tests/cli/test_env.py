@@ -76,6 +76,11 @@ WRONG: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"usable_cores": 2.5}, "2 cores of the machine's 16"),
         ({"usable_cores": 0.5}, "export OMP_NUM_THREADS=1"),
     ],
+    "busy-cores": [
+        ({"load": 30.0}, "--threads 1"),
+        ({"load": 12.5}, "is 12.5 on 16 cores: other processes compute too"),
+        ({"load": 12.5}, "or write --threads 3"),
+    ],
     "cuda-launch-blocking": [(flags(CUDA_LAUNCH_BLOCKING="1"), "unset CUDA_LAUNCH_BLOCKING")],
     "torch-use-cuda-dsa": [(flags(TORCH_USE_CUDA_DSA="1"), "unset TORCH_USE_CUDA_DSA")],
     "pytorch-no-cuda-memory-caching": [(flags(PYTORCH_NO_CUDA_MEMORY_CACHING="1"), "unset")],
@@ -93,6 +98,7 @@ RIGHT = [
     {"driver_cuda": "12.2"},
     {"shared_memory": None, "open_files": None, "free_disk": None},
     flags(OMP_NUM_THREADS="16"),
+    {"load": 11.9},
     flags(OMP_NUM_THREADS="1") | {"threads": 1, "ranks": dict.fromkeys(
         ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"), "2")},
     flags(CUDA_LAUNCH_BLOCKING="0", TORCH_USE_CUDA_DSA="", PYTHONHASHSEED="0"),
@@ -140,6 +146,7 @@ def test_the_text_has_every_fact() -> None:
         "no likely misconfigurations",
     ):  # fmt: skip
         assert words in shown
+    assert "16 threads of torch, load 3.2" in as_text(replace(FINE, load=3.21), [])
     assert "2.5 of 16 cores" in as_text(replace(FINE, usable_cores=2.5), [])
     assert "RANK=1" in as_text(replace(FINE, ranks={"RANK": "1"}), [])
 
@@ -164,6 +171,7 @@ def test_the_facts_are_those_of_this_machine(
     assert len(facts.gpus) == (torch.cuda.device_count() if torch.cuda.is_available() else 0)
     assert facts.variables["TORCH_USE_CUDA_DSA"] == "1"
     assert facts.ranks["LOCAL_RANK"] == "3"
+    assert facts.load is None or facts.load >= 0
     assert facts.extras["optuna"]
     assert "ruff" not in facts.extras
     assert facts.free_disk is not None

@@ -179,6 +179,15 @@ def test_missing_data_is_the_users_mistake(tmp_path: Path) -> None:
         prepare("images", {"data": str(tmp_path / "nowhere")}, 1)
 
 
+def test_of_missing_data_only_the_mistake_is_printed(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trueloop.cli.tune._MISTAKES_SECONDS", 60.0)
+    said = command("tune", "images", "--data", "nowhere")
+    assert (said.status, said.out) == (2, "")
+    assert said.complaint.endswith("nowhere: check --data")
+
+
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [

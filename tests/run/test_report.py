@@ -345,6 +345,26 @@ def test_of_runs_that_validate_on_different_samples_no_best_is_marked(
     assert 'class="best"' not in out.read_text()
 
 
+def test_of_losses_of_different_kinds_no_best_is_marked(
+    tmp_path: Path, make_spiral: Callable[..., Run]
+) -> None:
+    """The loss of quantiles is not the squared error; an accuracy or an R² is what it was."""
+    runs = [
+        make_spiral(name, epochs=6, scores=scores)
+        for name, scores in (
+            ("mean", {"val_loss": 0.5, "val_accuracy": 0.875}),
+            ("quantiles", {"val_loss": 0.25, "val_accuracy": 0.75}),
+        )
+    ]
+    for run, quantiles in zip(runs, ([], [0.1, 0.9]), strict=True):
+        config = json.loads((run.path / "config.json").read_text())
+        (run.path / "config.json").write_text(json.dumps(config | {"quantiles": quantiles}))
+    page = Page(out := compare([Run(run.path) for run in runs], tmp_path / "c.html"))
+    assert "but of no loss, as the losses are different: quantiles is" in page.text
+    assert out.read_text().count('class="best"') == 1
+    assert '<td class="best">0.8750</td>' in out.read_text()
+
+
 def test_runs_on_different_data_are_not_compared_with_each_other(
     tmp_path: Path, make_spiral: Callable[..., Run]
 ) -> None:

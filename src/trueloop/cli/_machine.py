@@ -62,6 +62,9 @@ class Machine:
     threads: int
     """That torch computes an operation on."""
     interop_threads: int
+    load: float | None = None
+    """Processes of the whole machine that computed or waited for a core, on average over the last
+    minute; None where the system does not count them."""
     memory: int
     free_memory: int
     shared_memory: int | None
@@ -115,6 +118,7 @@ def machine(runs: Path) -> Machine:
         usable_cores=usable,
         threads=torch.get_num_threads(),
         interop_threads=torch.get_num_interop_threads(),
+        load=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         memory=memory.get("MemTotal", 0),
         free_memory=memory.get("MemAvailable", 0),
         shared_memory=shutil.disk_usage(_SHARED).total if _SHARED.is_dir() else None,

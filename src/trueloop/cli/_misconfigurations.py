@@ -13,6 +13,8 @@ _LEAST_SHARED = 512 * _MB
 """Of /dev/shm: a container's default of 64 MB holds a few batches of images."""
 _LEAST_DISK = 2 * _GB
 _LEAST_FILES = 1024
+_MOST_LOAD = 0.75
+"""Of the machine's cores: above it the threads of a training wait for other processes."""
 _NO_GPU = ("", "-1")
 _FLAGS = {
     "CUDA_LAUNCH_BLOCKING": "the CPU waits for each CUDA kernel, and training is several times as "
@@ -164,6 +166,13 @@ def _of_threads(facts: Machine) -> Iterator[Misconfiguration]:
             f"torch computes on {facts.threads} threads, and this process may use {cores} cores"
             f"{why}: the threads wait for each other, and training is slower: write "
             f"export OMP_NUM_THREADS={cores}",
+        )
+    if facts.load is not None and facts.load > _MOST_LOAD * facts.cores:
+        yield Misconfiguration(
+            "busy-cores",
+            f"the load of the last minute is {facts.load:.1f} on {facts.cores} cores: other "
+            "processes compute too, each thread waits for a core, and training is slower: look for "
+            f"them with top, or write --threads {max(math.floor(cores - facts.load), 1)}",
         )
 
 

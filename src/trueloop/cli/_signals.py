@@ -115,17 +115,17 @@ class Signals:
         elif self._noted is None:
             self._noted, self._noted_at = number, time.monotonic()
             if _is_below_torchs_import(frame):
-                self._leave_at_once(number)
+                self._leave_at_once(number, " while torch was imported; nothing was written")
             self._look_after_it()
             raise Interrupted(number)
         elif not self._is_repeated(number):
             self._leave_at_once(self._noted)
 
-    def _leave_at_once(self, number: int) -> None:
+    def _leave_at_once(self, number: int, words: str = "") -> None:
         speaks, status = _on_ranks()
         if speaks:
             with suppress(OSError):
-                os.write(2, b"trueloop: interrupted\n")
+                os.write(2, f"trueloop: interrupted{words}\n".encode())
         os._exit(interrupted_by(number) if status is None else status)
 
     def _is_repeated(self, number: int) -> bool:

@@ -83,7 +83,8 @@ def as_text(facts: Machine, found: Sequence[Misconfiguration]) -> str:
 def _cpu(facts: Machine) -> str:
     usable = f"{facts.usable_cores:g} of {facts.cores}"
     cores = str(facts.cores) if facts.usable_cores == facts.cores else usable
-    return f"{facts.cpu}: {cores} cores, {facts.threads} threads of torch"
+    load = "" if facts.load is None else f", load {facts.load:.1f}"
+    return f"{facts.cpu}: {cores} cores, {facts.threads} threads of torch{load}"
 
 
 def _memory(facts: Machine) -> str:

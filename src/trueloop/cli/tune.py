@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _SHARE_OF_FREE = 0.8
 _GB = 1e9
+_MISTAKES_SECONDS = 2.0
+"""Within which a path that does not exist and the like are found: only the error is printed."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -101,9 +103,11 @@ def _run_trials(
     from trueloop.tune.tuning import Tuning
 
     say = _teller(options)
-    say("reading the data")
     with TrialProcesses(prepare, settings.task, given, torch.get_num_threads()) as trials:
-        facts = trials.ready(budget.seconds)
+        facts = trials.ready(min(_MISTAKES_SECONDS, budget.seconds))
+        if facts is None:
+            say("reading the data")
+            facts = trials.ready(budget.seconds)
         if facts is None:
             raise ConfigError(
                 f"--minutes {budget.seconds / 60:g} is too little to measure anything: the data "

@@ -216,7 +216,9 @@ class Supervised:
             raise _error_hints.refusal(self.criterion, outputs, targets, error) from error
         if not isinstance(loss, Tensor) or loss.ndim:
             raise _no_mean(loss)
-        count = None if self._count is None else partial(self._count, outputs, targets)
+        rule = self._count
+        # No `partial`: a compiled step of torch 2.6 could not ask whether that is callable.
+        count = None if rule is None else lambda: rule(outputs, targets)
         return LossOutput(loss, count, outputs, targets)
 
     def _check_same_shape(self, outputs: Any, targets: Any) -> None:

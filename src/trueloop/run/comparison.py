@@ -23,6 +23,9 @@ _SPLIT = (
     "val_data", "test_data", "context",
 )  # fmt: skip
 """Options that decide which samples, or how much of them, a run validates on."""
+_LOSS = ("kind", "quantiles", "log_target", "z_loss", "tokenizer")
+"""Options that decide what the loss is, or what it is the mean of."""
+_OF_THE_LOSS = ("loss", "perplexity")
 
 
 def compare(
@@ -102,19 +105,23 @@ def _group(members: Sequence[tuple[Run, str, LogReader]], *, first: int) -> dict
     curves = [curves_of(run, log) for run, log in zip(runs, logs, strict=True)]
     if any(own.by_updates for own in curves):  # one axis for all
         curves = [Curves(log, by_updates=True) for log in logs]
-    unlike = _unlike([run for run, own in zip(runs, curves, strict=True) if own.evals])
+    evaluated = [run for run, own in zip(runs, curves, strict=True) if own.evals]
+    unlike, other_loss = _unlike(evaluated, _SPLIT), _unlike(evaluated, _LOSS)
     axis = curves[0].axis
     note = f"Scores are those of each run's best {axis}"
     if unlike:
         note += f"; no best is marked, as the runs were not evaluated on the same samples: {unlike}"
     elif len(runs) > 1:
         note += "; the best of a column is bold"
+        note += f", but of no loss, as the losses are different: {other_loss}" if other_loss else ""
     return {
         "data": _data_in_words(runs[0]),
         "note": f"{note}.",
         "names": names,
         "axis": axis,
-        "results": _results(runs, names, curves, mark=not unlike),
+        "results": _results(
+            runs, names, curves, mark=not unlike, unmarked=_OF_THE_LOSS if other_loss else ()
+        ),
         "options": _differing([run.config for run in runs]),
         "sections": _overlays(list(zip(names, curves, strict=True)), first),
     }
@@ -135,11 +142,10 @@ def _data_set(run: Run) -> tuple[Any, ...]:
     return run.option("task"), found or run.option("data"), run.option("target")
 
 
-def _unlike(runs: Sequence[Run]) -> str:
-    """The options in which the runs differ that decide which samples validate, with their values;
-    "" if they have the same ones."""
+def _unlike(runs: Sequence[Run], options: Sequence[str]) -> str:
+    """Those of the options in which the runs differ, with their values; "" if in none."""
     found = []
-    for name in _SPLIT:
+    for name in options:
         values = list(dict.fromkeys(show(run.option(name)) for run in runs))
         if len(values) > 1:
             found.append(f"{name} is {', '.join(values)}")
@@ -155,10 +161,15 @@ def _data_in_words(run: Run) -> str:
 
 
 def _results(
-    runs: Sequence[Run], names: Sequence[str], curves: Sequence[Curves], *, mark: bool
+    runs: Sequence[Run],
+    names: Sequence[str],
+    curves: Sequence[Curves],
+    *,
+    mark: bool,
+    unmarked: Sequence[str],
 ) -> dict[str, Any]:
     """The table of results: one row per run, one column per validation or test score, with the best
-    of each column marked if `mark` is true."""
+    of each column marked if `mark` is true, but of no score in `unmarked`."""
     rows: list[dict[str, Any]] = []
     columns: dict[str, list[float | None]] = {}
     for k, (run, name, own) in enumerate(zip(runs, names, curves, strict=True)):
@@ -172,7 +183,10 @@ def _results(
         for key, value in scores.items():
             columns.setdefault(key, [None] * len(runs))[k] = value
         rows.append({"name": name, "facts": _facts(run, results, own, at)})
-    winners = {key: _best(key, values) if mark else None for key, values in columns.items()}
+    winners = {
+        key: _best(key, values) if mark and split_of(key)[1] not in unmarked else None
+        for key, values in columns.items()
+    }
     for k, row in enumerate(rows):
         row["scores"] = [
             {"text": number(values[k]), "best": values[k] is not None and values[k] == winners[key]}
