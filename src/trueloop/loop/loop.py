@@ -47,11 +47,12 @@ def fit(
     """Train: the loop of the README, with its records handed to `sinks` and to the log of `run`.
 
     Give one of `epochs`, `updates` and `tokens`. An interval is "500 updates", "10_000 samples",
-    "1_000_000 tokens", "1 epoch" or "10 minutes". docs/loop.md has the details.
+    "1_000_000 tokens", "1 epoch" or "10 minutes", counted across epochs. On several ranks each
+    calls `fit` with the same arguments. docs/loop.md has the details.
 
     Args:
         step: the `Step` to train with.
-        train: a `Feed`, or what `Feed` takes in place of one, such as a `DataLoader`.
+        train: a `Feed`, or what `Feed` takes in place of one: a `DataLoader`.
         val: the data to evaluate on, as `train`; None for no evaluation.
         epochs: passes over `train` in all, those before a resume included.
         updates: optimizer updates in all.
@@ -68,16 +69,23 @@ def fit(
         resume_from: a state of `load_checkpoint`, from which the run continues.
         train_metrics: measured on the outputs of the training itself, see `evaluate`.
         gradients: evaluate with graphs recorded, for a loss that differentiates.
-        grace_seconds: within which a run that got a signal ends after an update and is saved.
-        hang_minutes: without progress until the stacks are written; None adapts (5 to 20).
+        grace_seconds: how long after a signal (SIGINT, SIGTERM, SIGUSR1) the process is killed; the
+            run ends after an update before that, and is saved.
+        hang_minutes: after so long without progress each rank's stacks are written to `hangs` in
+            the run directory; None adapts to the run, from 5 to 20 minutes.
         hang_exit: end the run after such a report, with status 1.
-        progress: show the progress on standard error.
+        progress: show the run's progress on standard error: a live line at a terminal, an output
+            that is replaced in a notebook, lines elsewhere; of many ranks, rank 0 does.
 
     Returns:
         The evaluations, and how the run ended.
 
     Raises:
-        UserError: an argument, the data, a gradient or a file is not as it must be.
+        ConfigError: before the first batch: an argument that cannot work.
+        ScheduleError: before the first batch: the schedule does not end where the run does.
+        NonFiniteError: a gradient is NaN or infinite, and the step has `nonfinite="stop"`.
+        DataError: `train` or `val` is not a feed of batches, or yields none.
+        RunError: the log or a checkpoint cannot be written, or `resume_from` does not fit.
         Interrupted: a second Ctrl-C, or no time left; a first one ends the run and returns.
     """
     fit_arguments.check_step(step)
