@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from trueloop.doctor.model.findings import Finding
 from trueloop.doctor.static.inputs.skipped import Gaps
 from trueloop.doctor.static.interpreter.step_budget import STEPS_A_FILE
-from trueloop.doctor.static.interpreter.syntax import FRAMES, parse, room
+from trueloop.doctor.static.interpreter.syntax import FRAMES, call_in_one_chunk, parse, room
 
 if TYPE_CHECKING:
     from trueloop.doctor.model.events import Event
@@ -94,7 +94,7 @@ def check_text(
         strict=strict,
     )
     with room(FRAMES):
-        read_module(reading)
+        call_in_one_chunk(lambda: read_module(reading))
     findings = sorted(reading.findings.values(), key=lambda found: (found.place, found.code))
     reading.gaps.not_followed |= owner.not_followed
     return Report(

@@ -17,11 +17,11 @@ class ScaledOptimizer(torch.optim.Optimizer):
 
 class Engine:
     def __init__(self):
-        self.scaler = torch.amp.GradScaler("cuda")
+        self.scaler = torch.amp.GradScaler("cpu", init_scale=4.0)
 
     def wrapped(self, thing):
         if isinstance(thing, nn.Module):
-            return thing.cuda()
+            return thing.to("cpu")
         if isinstance(thing, torch.optim.Optimizer):
             self.optimizer = ScaledOptimizer(thing, self.scaler)
         return thing
@@ -34,13 +34,13 @@ class Engine:
 
 
 engine = Engine()
-inputs, targets = torch.randn(64, 4).cuda(), torch.randn(64, 1).cuda()
+inputs, targets = torch.randn(64, 4), torch.randn(64, 1)
 model = nn.Linear(4, 1)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 model, optimizer = engine.prepare(model, optimizer)
 for x, y in zip(inputs.split(16), targets.split(16)):
     optimizer.zero_grad()
-    with torch.autocast("cuda", dtype=torch.float16):
+    with torch.autocast("cpu", dtype=torch.float16):
         loss = F.mse_loss(model(x), y)
     engine.backward(loss)
     optimizer.step()  # <- TL503

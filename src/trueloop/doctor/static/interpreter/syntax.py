@@ -41,6 +41,17 @@ def room(frames: int) -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
+def call_in_one_chunk(work: Callable[[], Found]) -> Found:
+    """`work()`, with the frames of its calls in one block of memory. CPython maps 16 KB for frames
+    at a time and unmaps them when the last of their frames returns: where a loop happens to call
+    across that border, each call maps and unmaps memory, and a program took ten times as long to
+    follow. For this function's frame CPython maps 4 MB; the frames below it use the rest."""
+    return work()
+
+
+call_in_one_chunk.__code__ = call_in_one_chunk.__code__.replace(co_stacksize=2**18 + 2**8)
+
+
 def parse(text: str | bytes) -> ast.Module:
     """`ast.parse`, without its warnings about the user's strings. Raises `SyntaxError`,
     `ValueError` (null bytes), and `RecursionError` or `MemoryError` for what is nested too deeply,
