@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import inspect
 import json
@@ -94,13 +95,18 @@ def room(module: str) -> str:
     return module.split(".")[0]
 
 
+@functools.cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
 def imports(tree: ast.AST, *, types: bool = True) -> Iterator[str]:
     """Names below `trueloop` that a file imports, wherever the import stands; without `types` what
     only the type checker sees is left out."""
     for_types = {
         id(inner)
         for node in ast.walk(tree)
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
         for inner in ast.walk(node)
     }
     for node in ast.walk(tree):
@@ -122,13 +128,16 @@ def imports(tree: ast.AST, *, types: bool = True) -> Iterator[str]:
                     yield name if name in MODULES else inner
 
 
-def edges(*, types: bool = True) -> Iterator[tuple[str, str]]:
+@functools.cache
+def edges(*, types: bool = True) -> list[tuple[str, str]]:
+    found = []
     for path in FILES:
         name = module_name(path)
         if name:  # the public face lists everything and is on no floor
-            for target in imports(ast.parse(path.read_text("utf-8")), types=types):
+            for target in imports(tree_of(path), types=types):
                 if target != "__version__":
-                    yield name, target
+                    found.append((name, target))
+    return found
 
 
 def test_every_room_has_a_floor() -> None:
@@ -195,7 +204,7 @@ def test_the_watcher_only_builds_and_connects() -> None:
 def test_no_side_effect_at_import() -> None:
     """At module level: definitions, constants and imports; no bare call, loop or open file."""
     for path in FILES:
-        for node in ast.parse(path.read_text("utf-8")).body:
+        for node in tree_of(path).body:
             where = f"{path.relative_to(SOURCE)}:{node.lineno}"
             if isinstance(node, ast.Expr):
                 assert isinstance(node.value, ast.Constant), f"{where}: a bare call at import"
@@ -212,7 +221,7 @@ def test_no_file_over_500_lines_and_no_function_over_60() -> None:
         assert text.count("\n") <= 500, (
             f"{path.relative_to(SOURCE)} has {text.count(chr(10))} lines"
         )
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 length = (node.end_lineno or 0) - node.lineno + 1
                 if node.name == LONG_BY_ITS_DOCSTRING:
@@ -270,7 +279,7 @@ def test_no_two_classes_of_one_name() -> None:
     doubled = recurring(
         (node.name, module_name(path))
         for path in FILES
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.ClassDef) and node.name != INHERITED_NAME
     )
     assert not doubled, f"give one of each pair a name of its own: {doubled}"
@@ -287,7 +296,7 @@ def test_the_reader_returns_values_of_known_types() -> None:
         node
         for folder in ("model", "static")
         for path in (SOURCE / "doctor" / folder).rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.returns is not None
     ]
     of_any = sorted(node.name for node in functions if ast.unparse(node.returns or node) == "Any")
@@ -306,7 +315,7 @@ def test_the_live_doctor_says_of_what_type_its_parameters_are() -> None:
     annotations = [
         argument.annotation
         for path in (SOURCE / "doctor/live").rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.arguments)
         for argument in (
             *node.posonlyargs, *node.args, *node.kwonlyargs, node.vararg, node.kwarg

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import collections
+import functools
 import itertools
 import os
 import random
 import signal
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -337,12 +338,18 @@ class _StopAfter:
 PLACES = [(1, 0), (1, 2), (1, 4), (1, -1)]
 
 
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Any], Any]:
+    """The run without a stop, which is the same for each place of a stop."""
+    return functools.cache(lambda make: train(make(), tmp_path_factory.mktemp("whole") / "run"))
+
+
 @pytest.mark.parametrize("where", PLACES)
 @pytest.mark.parametrize("kind", OWN)
 def test_a_state_of_its_own_is_gone_on_from(
-    tmp_path: Path, kind: str, where: tuple[int, int]
+    tmp_path: Path, trained: Callable[[Any], Any], kind: str, where: tuple[int, int]
 ) -> None:
-    whole = train(OWN[kind](), tmp_path / "whole")
+    whole = trained(OWN[kind])
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         resumed = train_with_a_stop(OWN[kind], tmp_path / "stopped", where)
@@ -355,10 +362,10 @@ def test_a_state_of_its_own_is_gone_on_from(
 @pytest.mark.parametrize("where", PLACES)
 @pytest.mark.parametrize("kind", REPLAYED)
 def test_a_replay_is_exact_too_and_its_cost_said(
-    tmp_path: Path, kind: str, where: tuple[int, int]
+    tmp_path: Path, trained: Callable[[Any], Any], kind: str, where: tuple[int, int]
 ) -> None:
     make, why = REPLAYED[kind]
-    whole = train(make(), tmp_path / "whole")
+    whole = trained(make)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", RuntimeWarning)
         resumed = train_with_a_stop(make, tmp_path / "stopped", where)
