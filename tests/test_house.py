@@ -130,14 +130,13 @@ def imports(tree: ast.AST, *, types: bool = True) -> Iterator[str]:
 
 @functools.cache
 def edges(*, types: bool = True) -> list[tuple[str, str]]:
-    found = []
-    for path in FILES:
-        name = module_name(path)
-        if name:  # the public face lists everything and is on no floor
-            for target in imports(tree_of(path), types=types):
-                if target != "__version__":
-                    found.append((name, target))
-    return found
+    return [
+        (module_name(path), target)
+        for path in FILES
+        if module_name(path)  # the public face lists everything and is on no floor
+        for target in imports(tree_of(path), types=types)
+        if target != "__version__"
+    ]
 
 
 def test_every_room_has_a_floor() -> None:

@@ -106,11 +106,15 @@ def watched(zygote: subprocess.Popen[str], path: Path, folder: Path) -> dict[str
 def test_program_as_it_runs(path: Path, zygote: subprocess.Popen[str], tmp_path: Path) -> None:
     if "import accelerate" in (text := path.read_text("utf-8")) or "from accelerate" in text:
         pytest.importorskip("accelerate")  # a peer: not among the packages that tests need
-    answer = watched(zygote, path, tmp_path)
     marks = [list(each) for each in marked(path)]
+    about = BY_CODE[path.parent.name]
+    for _ in range(3 if about.code.startswith("TS") else 1):
+        answer = watched(zygote, path, tmp_path)
+        waits = [[code, line] for code, _, line in answer["findings"] if code == "TS101"]
+        if waits == [each for each in marks if each[0] == "TS101"]:
+            break  # otherwise other processes may have kept the program or its worker waiting
     assert answer["errors"] == []
     assert answer["raised"] == ""
-    about = BY_CODE[path.parent.name]
     alarms = [
         [code, line]
         for code, severity, line in answer["findings"]
