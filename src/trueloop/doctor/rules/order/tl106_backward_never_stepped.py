@@ -255,12 +255,16 @@ class BackwardNeverStepped(StepRule):
 
     def _clearing(self, at: int, optimizer: Optimizer) -> ZeroGrad | None:
         """The event that clears the gradients; None where a step comes next, which should have had
-        them (TL101)."""
+        them (TL101), or where an optimizer that they do not reach steps on them (TL108)."""
         found: ZeroGrad | None = None
+        meant = True
         for event in self.timeline.events[at + 1 :]:
             if found is None:
                 if isinstance(event, ZeroGrad) and clears(event, optimizer):
                     found = event
+                elif isinstance(event, OptimizerStep) and meant:
+                    return None
+                meant = meant and not isinstance(event, Backward)
             elif isinstance(event, OptimizerStep) and event.optimizer is optimizer:
                 return None
             elif isinstance(event, Backward) and feeds(event, optimizer) is not False:

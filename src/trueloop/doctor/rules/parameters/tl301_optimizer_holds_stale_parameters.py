@@ -128,7 +128,7 @@ class OptimizerHoldsStaleParameters(Rule):
         if isinstance(old, Model) and (new.shares_parameters(old) or not has_parameters(old)):
             return
         shown = f"`{event.model.name or 'model'}.{event.attribute}` is replaced"
-        self._note(event, event.model, new, shown)
+        self._note(event, event.model, new, shown, old)
 
     def on_state_dict_loaded(self, event: StateDictLoaded) -> None:
         if event.assign and isinstance(event.thing, Model):
@@ -140,11 +140,14 @@ class OptimizerHoldsStaleParameters(Rule):
         for model in event.models:
             self.used[model] = event.serial
 
-    def _note(self, event: Event, owner: Model, new: Model | None, what: str) -> None:
+    def _note(
+        self, event: Event, owner: Model, new: Model | None, what: str, old: object = None
+    ) -> None:
         for held in self.held:
-            if new is not None and (new in held.members or owner not in held.members):
+            holds = owner in held.members or old in held.members
+            if new is not None and (new in held.members or not holds):
                 continue
-            if owner in held.members or any(owner.covers(model) for model in held.models):
+            if holds or any(owner.covers(model) for model in held.models):
                 self.changes.append(
                     ReplacedParameters(held, event, new, what.format(owner.name or "model"))
                 )

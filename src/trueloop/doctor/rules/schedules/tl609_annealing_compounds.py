@@ -79,7 +79,7 @@ class AnnealingCompounds(Rule):
     def on_ended(self, event: Ended) -> None:
         for place, found in self._decays.items():
             trains = any(turn.loop in self._training for turn in found.turns)
-            if trains and len(self._turns[place]) >= _TURNS:
+            if trains and (found.windows or len(self._turns[place]) >= _TURNS):
                 self.report(
                     place,
                     f"`{found.variable}` is multiplied by a decay that is computed from"
