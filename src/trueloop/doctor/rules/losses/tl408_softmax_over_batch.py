@@ -49,7 +49,7 @@ bag, contrastive losses, policies on one observation).
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Loss
+from trueloop.doctor.model.events import Loss, ModelForward
 from trueloop.doctor.model.loss_measurements import HandwrittenSoftmax
 from trueloop.doctor.model.things import Tensor
 from trueloop.doctor.model.value_events import ColumnsPicked
@@ -60,6 +60,15 @@ _OVER_CLASSES = ("NLLLoss", "CrossEntropyLoss")
 
 class SoftmaxOverBatch(Rule):
     code = "TL408"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._asked: dict[int, frozenset[str]] = {}
+        """Calls of models, and the indices that picked the rows of their inputs."""
+
+    def on_model_forward(self, event: ModelForward) -> None:
+        rows = {each.rows_index for each in event.inputs if isinstance(each, Tensor)}
+        self._asked[event.serial] = frozenset(rows - {""})
 
     def on_loss(self, event: Loss) -> None:
         criterion, source = event.criterion, event.input
@@ -73,7 +82,12 @@ class SoftmaxOverBatch(Rule):
             return
         if activation.kind not in ("softmax", "log_softmax"):
             return
-        if not picked and not _is_batch(event.target) and not _are_rows(source, event.target):
+        if not (
+            picked
+            or _is_batch(event.target)
+            or _are_rows(source, event.target)
+            or self._is_of_rows(source, event.target)
+        ):
             return
         self.report(
             activation.place if activation.place.line else event.place,
@@ -83,6 +97,13 @@ class SoftmaxOverBatch(Rule):
             related=[(event.place, "the loss that reads it")],
             fix="Use dim=1, or dim=-1 if the classes are the last dimension.",
         )
+
+    def _is_of_rows(self, source: Tensor, target: object) -> bool:
+        """The model was given the rows that the labels are picked from, with one index for both:
+        a vector of them."""
+        if not isinstance(target, Tensor) or not target.rows_index or not target.shape:
+            return False
+        return any(target.rows_index in self._asked.get(each, ()) for each in source.forwards)
 
     def on_columns_picked(self, event: ColumnsPicked) -> None:
         """A loss by hand, in source: each sample's class is picked from its row."""

@@ -124,9 +124,23 @@ def _renews(event: Event, optimizer: Optimizer) -> bool:
 
 def _together(last: OptimizerStep, step: OptimizerStep) -> bool:
     """Both belong to one update, and neither is made within the other."""
-    if last.place == step.place or last.place in step.stack or step.place in last.stack:
+    if last.place in step.stack or step.place in last.stack:
+        return False
+    if last.place == step.place and not _in_one_loop(last, step):
         return False
     return step.guards <= last.guards or last.guards <= step.guards
+
+
+def _in_one_loop(last: OptimizerStep, step: OptimizerStep) -> bool:
+    """One statement made both, in two turns of a loop over the optimizers."""
+    one, other = last.turns, step.turns
+    return (
+        bool(one)
+        and one[:-1] == other[:-1]
+        and one[-1:] != other[-1:]
+        and one[-1].loop is other[-1].loop
+        and last.stack == step.stack
+    )
 
 
 def _shared(last: OptimizerStep, step: OptimizerStep, backward: Backward) -> str | None:

@@ -31,6 +31,7 @@ from trueloop.doctor.static.stubs.tensors import (
     derive,
     flagged,
     is_over_samples,
+    of_product,
     tensors_in,
 )
 
@@ -361,6 +362,7 @@ _MAKERS = frozenset(
     "randn rand randint zeros ones full empty tensor arange linspace eye randperm as_tensor"
     " from_numpy FloatTensor LongTensor Tensor normal logspace sparse_coo_tensor".split()
 )
+_PRODUCTS = frozenset("mm matmul bmm spmm".split())
 _SAME = frozenset("flatten squeeze unsqueeze reshape permute transpose clone".split())
 
 
@@ -396,6 +398,8 @@ def _torch(call: LibraryCall) -> Value:
     if isinstance(first, Tensor):
         notice_statistic(call.machine, first, name, call.args[1:], call.kwargs, made)
     made.shape = shapes.of_call(name, call.args, call.kwargs)
+    if name in _PRODUCTS and len(call.args) == 2:
+        made.activation = of_product(call.machine, *call.args, call.node)
     made.dtype = getattr(first, "dtype", None) if name in shapes.KEEP else None
     if name.endswith("_like"):
         made = Tensor(

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from trueloop.doctor.model.events import FlagsSet, GradRead, ManualUpdate
 from trueloop.doctor.model.table_events import Sliced
-from trueloop.doctor.model.things import Model, Tensor
+from trueloop.doctor.model.things import Activation, Model, Tensor
 from trueloop.doctor.model.value_events import ColumnsPicked
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.values import (
@@ -176,7 +176,36 @@ def combine(m: Interpreter, sign: ast.operator, left: Value, right: Value, node:
     dtypes = {each.dtype for each in mine}
     made.dtype = mine[0].dtype if len(dtypes) == 1 else None
     made.shape = shapes.of_arithmetic(sign, left, right)
+    if isinstance(sign, ast.MatMult):
+        made.activation = of_product(m, left, right, node)
+    elif isinstance(sign, ast.Add):
+        made.activation = _with_bias(left, right)
     return made
+
+
+def of_product(m: Interpreter, left: object, right: object, node: ast.AST) -> Activation | None:
+    """A matrix product of a layer's output, or with a parameter, is linear."""
+    kinds = [_kind_of(each) for each in (left, right)]
+    is_linear = "linear" in kinds or (kinds.count(None) == 1 and "parameter" in kinds)
+    if not is_linear or any("log" in (each or "") for each in kinds):
+        return None
+    return Activation("linear", None, m.place(node))
+
+
+def _kind_of(factor: object) -> str | None:
+    if not isinstance(factor, Tensor):
+        return None
+    if factor.activation is not None:
+        return factor.activation.kind
+    return "parameter" if factor.role == "parameter" or factor.is_parameter else None
+
+
+def _with_bias(left: object, right: object) -> Activation | None:
+    """A linear output and a parameter are one again."""
+    for output, bias in ((left, right), (right, left)):
+        if _kind_of(bias) == "parameter" and _kind_of(output) == "linear":
+            return output.activation if isinstance(output, Tensor) else None
+    return None
 
 
 def _is_number(value: object) -> bool:
