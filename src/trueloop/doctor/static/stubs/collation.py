@@ -1,8 +1,8 @@
-"""A loader's `collate_fn`: the values that it pads with."""
+"""Sequences of different lengths that become a batch: the values that fill them up."""
 
 from __future__ import annotations
 
-from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall
+from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls
 from trueloop.doctor.static.interpreter.values import (
     Constant,
     Function,
@@ -10,9 +10,11 @@ from trueloop.doctor.static.interpreter.values import (
     LibraryName,
     Method,
     Unknown,
+    Value,
     constant,
 )
 from trueloop.doctor.static.stubs.random_draws import aside
+from trueloop.doctor.static.stubs.tensors import derive, tensors_in
 
 _PADS = "torch.nn.utils.rnn.pad_sequence"
 
@@ -32,8 +34,20 @@ def padding_of(call: LibraryCall) -> frozenset[float]:
         ]
     found = set[float]()
     for each in noted:
-        value = each.kwargs.get("padding_value", each.args[2] if len(each.args) > 2 else None)
-        number = 0 if value is None else constant(value) if isinstance(value, Constant) else None
-        if isinstance(number, (int, float)):
-            found.add(number)
+        given = each.args[2] if len(each.args) > 2 else None
+        found |= _number(each.kwargs.get("padding_value", given))
     return frozenset(found)
+
+
+@calls(_PADS)
+def _pad_sequence(call: LibraryCall) -> Value:
+    m = call.machine
+    made = derive(m, call.node, *tensors_in(m, call.arg(0, "sequences"), call.node))
+    made.padding = _number(call.arg(2, "padding_value")) if not call.open else frozenset()
+    return made
+
+
+def _number(value: Value | None) -> frozenset[float]:
+    """What `padding_value` is; 0 where it is not given."""
+    number = 0 if value is None else constant(value) if isinstance(value, Constant) else None
+    return frozenset({number} if isinstance(number, (int, float)) else ())
