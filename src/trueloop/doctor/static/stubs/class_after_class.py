@@ -173,13 +173,24 @@ def _attributes(initialise: ast.AST, filled: dict[str, ast.stmt]) -> dict[str, a
     return found
 
 
+def attribute_returned(read: ast.AST) -> str | None:
+    """The attribute that ends each sample, by name: `return image, self.label`."""
+    value = _returned(read)
+    last = _unwrapped(value.elts[-1]) if isinstance(value, ast.Tuple) and value.elts else None
+    of_self = isinstance(last, ast.Attribute) and getattr(last.value, "id", "") == "self"
+    return last.attr if isinstance(last, ast.Attribute) and of_self else None
+
+
+def _returned(read: ast.AST) -> ast.expr | None:
+    """The one value that a method returns."""
+    returns = [node for node in walk(read) if isinstance(node, ast.Return)]
+    return returns[0].value if len(returns) == 1 else None
+
+
 def _label_returned(read: ast.AST) -> str | None:
     """The attribute that the last part of each sample is taken from, or `*` and that of the pairs
     whose last part it is."""
-    returns = [node for node in walk(read) if isinstance(node, ast.Return)]
-    if len(returns) != 1 or returns[0].value is None:
-        return None
-    value = returns[0].value
+    value = _returned(read)
     if isinstance(value, ast.Subscript):
         return f"*{written(value.value)}"
     parts: list[ast.expr] = value.elts if isinstance(value, ast.Tuple) else []

@@ -36,7 +36,11 @@ from trueloop.doctor.static.interpreter.values import (
 from trueloop.doctor.static.stubs import tensor_shapes as shapes
 from trueloop.doctor.static.stubs.collation import padding_of
 from trueloop.doctor.static.stubs.dict_batches import gives_dicts
-from trueloop.doctor.static.stubs.label_order import sorted_by_label, sorted_in_class
+from trueloop.doctor.static.stubs.label_order import (
+    one_label_each,
+    sorted_by_label,
+    sorted_in_class,
+)
 from trueloop.doctor.static.stubs.random_draws import aside, drawn_by, seeds_of, touches_dataset
 from trueloop.doctor.static.stubs.ranks import asks_for_rank, names_rank, shares_by_hand
 
@@ -186,6 +190,9 @@ def _chained(call: LibraryCall) -> Value:
         found.chained = chained
         found.size = _total(chained) if len(chained) == len(parts.values) else None
         found.size = None if parts.length != len(parts.values) else found.size
+        whole = len(chained) == len(parts.values)
+        if whole and call.name.endswith(".ConcatDataset") and one_label_each(chained):
+            found.sorted_by_label = call.place
     return _made(call, found)
 
 

@@ -6,11 +6,12 @@ import ast
 
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.nodes import walk
-from trueloop.doctor.model.things import Tensor
+from trueloop.doctor.model.things import Dataset, Tensor
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.syntax import once, size_of, written
-from trueloop.doctor.static.interpreter.values import Class, Function, Value
+from trueloop.doctor.static.interpreter.values import Class, Function, Value, constant
 from trueloop.doctor.static.stubs.class_after_class import (
+    attribute_returned,
     class_after_class,
     filled_by_class,
 )
@@ -256,6 +257,22 @@ def _binding(statement: ast.stmt, name: str) -> ast.expr | None:
                 if isinstance(part, ast.Name) and part.id == name:
                     return each
     return None
+
+
+def one_label_each(parts: list[Dataset]) -> bool:
+    """Each part has a label of its own, which all its samples get: `return image, self.label`."""
+    labels = [_label_of_all(each) for each in parts]
+    known = {each for each in labels if each is not None}
+    return None not in labels and len(known) == len(labels) > 1
+
+
+def _label_of_all(dataset: Dataset) -> int | str | None:
+    read = dataset.cls.lookup("__getitem__") if isinstance(dataset.cls, Class) else None
+    if not isinstance(read, Function) or dataset.size == 1:
+        return None
+    name = attribute_returned(read.node)
+    value = constant(dataset.attributes.get(name)) if name else None
+    return value if isinstance(value, (int, str)) else None
 
 
 def sorted_in_class(m: Interpreter, cls: Class) -> Location | None:
