@@ -18,6 +18,7 @@ AREAS = (
     "schedules",
     "data",
     "batch_means",
+    "group_sums",
     "ignite",
     "transformers_trainer",
     "checkpoints",

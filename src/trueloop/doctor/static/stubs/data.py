@@ -8,12 +8,7 @@ import re
 from typing import Any
 
 from trueloop.doctor.model.events import Made, Used
-from trueloop.doctor.model.table_events import (
-    Preprocessed,
-    SamplesSplit,
-    Sliced,
-    SummedByGroup,
-)
+from trueloop.doctor.model.table_events import Preprocessed, SamplesSplit, Sliced
 from trueloop.doctor.model.things import Dataset, Loader, Sampler, Size, Tensor, Thing
 from trueloop.doctor.static.interpreter.calls import HARMLESS
 from trueloop.doctor.static.interpreter.counters import by_default
@@ -66,16 +61,6 @@ def _tensors(call: LibraryCall) -> Value:
         found.sorted_by_label = sorted_by_label(call.machine, call.args)
     found.tensors = list(call.args)
     return _made(call, found)
-
-
-@calls("numpy.bincount")
-def _sums_by_group(call: LibraryCall) -> Value:
-    """Groups are counted, or a column is added up for each of them."""
-    found = call.unknown(*call.args, *call.kwargs.values())
-    column = call.arg(1, "weights")
-    if column is not None and not call.machine.turns:
-        call.emit(SummedByGroup, column=column, result=found)
-    return found
 
 
 _BY_CLASS = frozenset("ImageFolder DatasetFolder Caltech101 Caltech256 Imagenette ImageNet".split())
