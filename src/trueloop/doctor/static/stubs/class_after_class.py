@@ -174,9 +174,10 @@ def _attributes(initialise: ast.AST, filled: dict[str, ast.stmt]) -> dict[str, a
 
 
 def attribute_returned(read: ast.AST) -> str | None:
-    """The attribute that ends each sample, by name: `return image, self.label`."""
+    """The attribute that is the second part of each sample: `return image, self.label`."""
     value = _returned(read)
-    last = _unwrapped(value.elts[-1]) if isinstance(value, ast.Tuple) and value.elts else None
+    is_pair = isinstance(value, ast.Tuple) and len(value.elts) == 2
+    last = _unwrapped(value.elts[1]) if isinstance(value, ast.Tuple) and is_pair else None
     of_self = isinstance(last, ast.Attribute) and getattr(last.value, "id", "") == "self"
     return last.attr if isinstance(last, ast.Attribute) and of_self else None
 
