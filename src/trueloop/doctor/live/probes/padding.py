@@ -92,6 +92,8 @@ class Padding(Probe):
         if self._backwards >= _BACKWARDS or not event.grad:
             return
         for each in autograd_graph.tensors_in(given):
+            if each.layout != torch.strided:
+                continue  # a sparse matrix has no rows of padding
             pads = _mask(each)
             if pads is not None:
                 self._keep(PaddedInput(pads, "mask"))
