@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from typing import TypeGuard
 
 from trueloop.doctor.model.nodes import walk
 
@@ -59,13 +60,29 @@ def saves_parts(tree: ast.Module) -> bool:
     functions: list[list[ast.stmt]] = [
         [node] for node in walk(tree) if isinstance(node, ast.FunctionDef)
     ]
-    scopes = ([inner for each in body for inner in walk(each)] for body in (*functions, top))
+    scopes = [[inner for each in body for inner in walk(each)] for body in (*functions, top)]
+    choosing = {
+        node.name
+        for (node,) in functions
+        if isinstance(node, ast.FunctionDef)
+        and any(_chooses_entries(each.value) for each in walk(node) if _is_return(each))
+    }
     return any(
-        any(map(_chooses_entries, inner)) and any(map(_is_saving, inner)) for inner in scopes
+        any(map(_is_saving, inner))
+        and (any(map(_chooses_entries, inner)) or any(_calls(each, choosing) for each in inner))
+        for inner in scopes
     )
 
 
-def _chooses_entries(node: ast.AST) -> bool:
+def _is_return(node: ast.AST) -> TypeGuard[ast.Return]:
+    return isinstance(node, ast.Return)
+
+
+def _calls(node: ast.AST, names: set[str]) -> bool:
+    return isinstance(node, ast.Call) and getattr(node.func, "id", "") in names
+
+
+def _chooses_entries(node: ast.AST | None) -> bool:
     if not isinstance(node, ast.DictComp) or not any(each.ifs for each in node.generators):
         return False
     sources = [ast.unparse(each.iter) for each in node.generators]

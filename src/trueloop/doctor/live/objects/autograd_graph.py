@@ -29,6 +29,7 @@ _SAME_DIMENSIONS = frozenset("ToCopy Clone Alias Contiguous Slice Narrow IndexSe
 _LINEAR = frozenset(
     "Addmm Mm Baddbmm Bmm Convolution MkldnnLinear MkldnnConvolution Linear".split()
 )
+_PRODUCTS = frozenset("Mm Bmm Mv SparseAddmm".split())
 _ACTIVATIONS = {
     "Softmax": "softmax",
     "LogSoftmax": "log_softmax",
@@ -176,6 +177,8 @@ def activation(tensor: torch.Tensor) -> Activation | None:
         name = name_of(node)
         if _is_layer(node, name):
             return Activation("linear", None, NOWHERE)
+        if _is_product(node, name):
+            return Activation("product", None, NOWHERE)
         if name in _ACTIVATIONS:
             dim = dimension_of(node) if kept else None
             return Activation(_ACTIVATIONS[name], dim, node.metadata.get(MADE, NOWHERE))
@@ -213,6 +216,23 @@ def _is_layer(node: GraphNode, name: str) -> bool:
     if name in ("Mm", "Bmm", "Baddbmm"):
         return any(_is_weight(each) for each, _ in node.next_functions)
     return name in _LINEAR
+
+
+def _is_product(node: GraphNode, name: str) -> bool:
+    """The product of a layer's output, or of such a product, with something that has no graph; a
+    bias may have been added."""
+    factors = [each for each, _ in node.next_functions if each is not None]
+    if name == "Add":
+        rest = [each for each in factors if getattr(each, "variable", None) is None]
+        return len(rest) == len(factors) - 1 == 1 and _is_product(rest[0], name_of(rest[0]))
+    if name not in _PRODUCTS or len(factors) != 1:
+        return False
+    inner: GraphNode | None = factors[0]
+    while inner is not None and name_of(inner) in _SHAPES:
+        inner = inner.next_functions[0][0]
+    return inner is not None and any(
+        is_linear(inner, name_of(inner)) for is_linear in (_is_layer, _is_product)
+    )
 
 
 def _is_weight(node: GraphNode | None) -> bool:

@@ -72,6 +72,13 @@ class StateDictFacts:
             return Sequence("list", [each for each in parts if each is not None])
         return None
 
+    def whole(self, state: Value | None, value: object) -> Value | None:
+        """The file itself, where all that it holds is handed on as a state dict."""
+        held = state.entries.values() if isinstance(state, DictValue) else ()
+        roots = {each.inside for each in held if isinstance(each, Checkpoint)}
+        root = roots.pop() if len(roots) == 1 else None
+        return root if root is not None and root.keys == _keys(value) else state
+
     def _known(self, value: Mapping[Any, Any]) -> StateDict | Checkpoint | None:
         for each in _some(value):
             found = self._things.states.get(each)

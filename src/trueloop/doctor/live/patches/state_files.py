@@ -129,7 +129,8 @@ def _given(recorder: Recorder, call: FinishedCall) -> None:
     things, target = recorder.things, call.args[0]
     is_module = inspection.is_a(target, nn.Module)
     thing = things.model(target) if is_module else things.optimizer(target)
-    state = recorder.states.of(call.argument(1, "state_dict"))
+    given = call.argument(1, "state_dict")
+    state = recorder.states.whole(recorder.states.of(given), given)
     strict = call.argument(2, "strict", True)
 
     def late(place: Location, serial: int) -> dict[str, Any]:

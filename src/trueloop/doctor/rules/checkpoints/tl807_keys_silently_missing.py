@@ -74,7 +74,8 @@ class KeysSilentlyMissing(Rule):
             self.filled.append(event.thing)
 
     def _look_at(self, event: StateDictLoaded, model: Model) -> None:
-        filled = any(each.shares_parameters(model) for each in self.filled)
+        parts = set(model.family())
+        filled = any(not parts.isdisjoint(each.family()) for each in self.filled)
         if filled and event.missing and not event.unexpected:
             return  # an adapter's file, after that of the model it belongs to
         if event.strict is not False or event.result_used:

@@ -75,7 +75,7 @@ class NllOnWrongInput(Rule):
         if activation.kind in NO_LOGARITHMS and self.sources.is_new(
             activation, event.place, source.models
         ):
-            logits = activation.kind == "linear"
+            logits = activation.kind in ("linear", "product")
             self.report(
                 event.place,
                 (

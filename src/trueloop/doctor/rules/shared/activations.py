@@ -12,6 +12,7 @@ from trueloop.doctor.model.things import Activation, Model, Tensor
 PROBABILITIES = {"softmax": "a softmax", "sigmoid": "a sigmoid"}
 NO_LOGARITHMS = {
     "linear": "logits, directly from a layer",
+    "product": "logits, from a matrix product",
     "softmax": "probabilities, from a softmax",
     "sigmoid": "probabilities, from a sigmoid",
 }

@@ -29,7 +29,7 @@ def _torch_bincount(call: LibraryCall) -> Value:
 def _add_to_groups(call: LibraryCall) -> Value:
     """`torch.zeros(shops).index_add_(0, shop, sales)`."""
     total: Tensor = call.receiver
-    column = call.arg(2, "source", call.kwargs.get("src"))
+    column = call.arg(2, "source") or call.kwargs.get("src")
     found = derive(call.machine, call.node, total, *_given(call))
     found.shape, found.dtype = total.shape, total.dtype
     if call.name.endswith("_") and isinstance(column, Tensor) and not found.graph:

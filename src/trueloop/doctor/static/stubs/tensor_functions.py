@@ -399,7 +399,7 @@ def _torch(call: LibraryCall) -> Value:
         notice_statistic(call.machine, first, name, call.args[1:], call.kwargs, made)
     made.shape = shapes.of_call(name, call.args, call.kwargs)
     if name in _PRODUCTS and len(call.args) == 2:
-        made.activation = of_product(call.machine, *call.args, call.node)
+        made.activation = of_product(call.machine, call.args[0], call.args[1], call.node)
     made.dtype = getattr(first, "dtype", None) if name in shapes.KEEP else None
     if name.endswith("_like"):
         made = Tensor(
