@@ -38,8 +38,8 @@ assert not unexpected and all(key.startswith("head.") for key in missing), (miss
 warning where keys are seen to be missing, advice otherwise: the file is mostly complete. Not
 reported: files that come from elsewhere (published weights, which may have a different head), a
 result that is used, keys that were removed or filtered by hand, sources that save a chosen part of
-a state dict themselves, files of adapters that all fit into a model whose weights were loaded
-before, loops over several files, and a `strict` that is an option.
+a state dict themselves, files of adapters that all fit into a model that has parts whose weights
+were loaded before, loops over several files, and a `strict` that is an option.
 """
 
 from __future__ import annotations

@@ -35,11 +35,12 @@ loader = DataLoader(train_set, batch_size=64, shuffle=True)
 
 A loader without `shuffle`, sampler or batch sampler is trained on, and the order of its data set is
 known: `ImageFolder` and similar classes, labels concatenated class by class (`torch.cat` of zeros
-and ones, `repeat_interleave`), or samples sorted by label. In a running program the labels at the
-loss are observed: over a whole epoch, or over at least four classes, each class must come in one
-run. Not reported: loaders used only for validation or for gradients that no step in the loop
-applies (adversarial examples, saliency maps), loops that ignore the labels (`for images, _ in
-loader`), one batch with everything, and an unknown order of labels.
+and ones, `repeat_interleave`), a `ConcatDataset` of parts that return one label each, or samples
+sorted by label. In a running program the labels at the loss are observed: over a whole epoch, or
+over at least four classes, each class must come in one run. Not reported: loaders used only for
+validation or for gradients that no step in the loop applies (adversarial examples, saliency maps),
+loops that ignore the labels (`for images, _ in loader`), one batch with everything, and an unknown
+order of labels.
 """
 
 from __future__ import annotations

@@ -41,9 +41,10 @@ X_test = selector.transform(X_test)
 The result of `fit_transform` (or of `transform` after a `fit` on the same data) goes into
 `train_test_split`, or is cut by adjacent slices (`X[:n]`, `X[n:]`); or the data of `fit` is split
 this way and the parts are transformed. By hand: columns that were chosen with the targets
-(`x[:, keep]`) and are split with them; data that was shifted and divided by its own mean, deviation
-or range, and is split. Not reported: encoders of labels, data that is already a
-part of a split, and fits whose result is not split.
+(`x[:, keep]`) and are split with them; means of the targets by group (`np.bincount`, `index_add_`,
+`scatter_reduce`) that become inputs; data that was shifted and divided by its own mean, deviation
+or range, and is split. Not reported: encoders of labels, data that is already a part of a split,
+and fits whose result is not split.
 """
 
 from __future__ import annotations

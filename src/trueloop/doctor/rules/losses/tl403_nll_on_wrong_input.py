@@ -40,10 +40,10 @@ Or keep the logits and use `F.cross_entropy(model(inputs), labels)`, which is th
 
 ## How it is detected
 
-The input comes directly from a layer of torch, a softmax or a sigmoid; views, casts and indexing
-are followed. Any other arithmetic may be the missing logarithm and is not reported, like the output
-of a model that cannot be read. If the same call gets log-probabilities on a different path of the
-program, nothing is reported.
+The input comes directly from a layer of torch, a softmax or a sigmoid; views, casts, indexing and
+matrix products with a layer's output (of a graph's links, say) are followed. Any other arithmetic
+may be the missing logarithm and is not reported, like the output of a model that cannot be read. If
+the same call gets log-probabilities on a different path of the program, nothing is reported.
 """
 
 from __future__ import annotations

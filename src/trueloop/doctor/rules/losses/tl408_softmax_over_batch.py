@@ -39,12 +39,12 @@ def forward(self, x):                      # x: (N, features)
 
 The dimension is a literal 0, and the result reaches `NLLLoss` or `CrossEntropyLoss` as input
 through shape operations only. The target is a whole batch of labels: from a `DataLoader`, picked by
-the same index or mask as the rows of the input, or, in a running program, one for each of several
-rows. Losses by hand are read too: `gather` or indexing picks one class of each row, or (in a
-running program) the targets are multiplied with it and summed over the classes. Not reported: code
-where a single sample could be meant (batches of one,
-labels taken one by one), square matrices, and intended softmaxes over the batch (attention over a
-bag, contrastive losses, policies on one observation).
+the same index or mask as the rows of the input, or as those that the model was given, or, in a
+running program, one for each of several rows. Losses by hand are read too: `gather` or indexing
+picks one class of each row, or (in a running program) the targets are multiplied with it and summed
+over the classes. Not reported: code where a single sample could be meant (batches of one, labels
+taken one by one), square matrices, and intended softmaxes over the batch (attention over a bag,
+contrastive losses, policies on one observation).
 """
 
 from __future__ import annotations
