@@ -48,6 +48,6 @@ def _pad_sequence(call: LibraryCall) -> Value:
 
 
 def _number(value: Value | None) -> frozenset[float]:
-    """What `padding_value` is; 0 where it is not given."""
+    """The number that `padding_value` names; 0 where it is not given."""
     number = 0 if value is None else constant(value) if isinstance(value, Constant) else None
     return frozenset({number} if isinstance(number, (int, float)) else ())

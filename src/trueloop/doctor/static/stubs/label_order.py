@@ -260,7 +260,7 @@ def _binding(statement: ast.stmt, name: str) -> ast.expr | None:
 
 
 def one_label_each(parts: list[Dataset]) -> bool:
-    """Each part has one label for all its samples, and no two the same: `return image, self.label`."""
+    """Each part has one label for all its samples, and no two have the same one."""
     labels = [_label_of_all(each) for each in parts]
     known = {each for each in labels if each is not None}
     return None not in labels and len(known) == len(labels) > 1
