@@ -165,7 +165,7 @@ def test_options_are_on_in_one_run_and_off_in_another() -> None:
 
 def test_a_run_that_would_repeat_the_first_is_not_made() -> None:
     """`args.warm` is only asked about where `args.distill` is off: to decide it in a run with all
-    options changes nothing."""
+    options changes nothing. It is the one option of a run without any."""
     source = """
         args = get_args()
         if args.distill:
@@ -174,13 +174,71 @@ def test_a_run_that_would_repeat_the_first_is_not_made() -> None:
             optimizer.step()
         """
     nested = runs_of(source.format(branch="elif args.warm"))
-    assert [len(only(run, ev.OptimizerStep)) for run in nested] == [0, 0]
+    assert [len(only(run, ev.OptimizerStep)) for run in nested] == [0, 0, 1]
     beside = runs_of(source.format(branch="if not args.warm"))
     assert [len(only(run, ev.OptimizerStep)) for run in beside] == [0, 1]
     equal = runs_of(source.format(branch="if args.size == 3"))
     assert [len(only(run, ev.OptimizerStep)) for run in equal] == [1, 0]
     other = runs_of(source.format(branch="if args.size != 3 and args.size == 2"))
     assert [len(only(run, ev.OptimizerStep)) for run in other][2:] == [1]
+
+
+def test_options_are_added_to_a_run_without_any() -> None:
+    """With all of them on, the library trains; `args.resume` and `args.decay` are of use without it
+    alone, and together."""
+    runs = runs_of(
+        """
+        args = get_args()
+        if args.resume and not args.engine:
+            model.load_state_dict(torch.load(args.resume)["model"])
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = criterion(model(x), y)
+            if args.engine:
+                engine.backward(loss)
+            else:
+                loss.backward()
+                optimizer.step()
+        if args.decay and not args.engine:
+            scheduler.step()
+        """
+    )
+    loaded = [len(only(run, ev.StateDictLoaded)) for run in runs]
+    ticked = [len(only(run, ev.SchedulerStep)) for run in runs]
+    assert list(zip(loaded, ticked, strict=True)) == [(0, 0), (0, 0), (1, 0), (1, 1)]
+
+
+def test_a_parameter_requires_a_gradient_unless_something_freezes_it() -> None:
+    runs = runs_of(
+        """
+        args = get_args()
+        net = torch.nn.Linear(2, 2)
+        opt = torch.optim.SGD([p for p in net.parameters() if p.requires_grad], lr=0.1)
+        for x, y in loader:
+            if args.clear:
+                opt.zero_grad()
+            opt.step()
+        """
+    )
+    for run in runs[:2]:
+        steps = only(run, ev.OptimizerStep)
+        assert [len(step.optimizer.models) for step in steps] == [1, 1, 1]
+
+
+def test_a_test_that_ends_a_loop_is_false_before_as_well() -> None:
+    runs = runs_of(
+        """
+        args = get_args()
+        while True:
+            for x, y in loader:
+                optimizer.step()
+            if args.report and args.patience <= 0:
+                print(args)
+            if args.patience <= 0:
+                break
+        """
+    )
+    assert [len(only(run, ev.OptimizerStep)) for run in runs[:2]] == [9, 9]
 
 
 def test_equal_conditions_are_decided_alike() -> None:

@@ -280,6 +280,10 @@ class RanksDiffer(Measured):
 # ---------------------------------------------------------------------- memory
 
 
+MANY_GRAPHS = 1_000
+"""Updates whose losses keep nodes that nobody notices: some megabytes."""
+
+
 @dataclass(eq=False, kw_only=True)
 class GraphsRetained(Measured):
     """Tensors with the graphs of several updates in a row live on, and their owner grows."""
@@ -287,6 +291,8 @@ class GraphsRetained(Measured):
     holder: str
     how: str
     """`sum`, `append` or `store`."""
+    stays: bool = False
+    """The first of them has outlived its epoch, or `MANY_GRAPHS` updates."""
 
 
 @dataclass(eq=False, kw_only=True)

@@ -14,7 +14,7 @@ from trueloop.doctor.live.watcher import Watcher
 from trueloop.doctor.model.findings import Finding
 
 
-def watched(program: str, folder: Path) -> list[Finding]:
+def watched(program: str, folder: Path, *, advice: bool = False) -> list[Finding]:
     path = folder / "program.py"
     path.write_text(program, encoding="utf-8")
     user_frames.kind_of.cache_clear()
@@ -25,7 +25,8 @@ def watched(program: str, folder: Path) -> list[Finding]:
     finally:
         watcher.stop()
     assert watcher.hub.errors == []
-    return [each for each in watcher.findings() if each.severity != "advice"]
+    found = [each for each in watcher.findings() if each.code[:2] != "TS"]
+    return [each for each in found if advice or each.severity != "advice"]
 
 
 LOOP = """
@@ -82,10 +83,49 @@ def test_what_is_meant_is_left_alone(acquits: str, tmp_path: Path) -> None:
     assert watched(loop(f"{acquits}\n{BODY_ONLY}"), tmp_path) == []
 
 
-def test_losses_with_graphs_in_a_list(tmp_path: Path) -> None:
-    program = loop(f"{BOTH}\nlosses = []", after="losses.append(loss)")
-    (found,) = watched(program, tmp_path)
-    assert (found.code, found.place.line) == ("TL204", 14)
+@pytest.mark.parametrize(("updates", "severity"), [(12, "advice"), (2500, "warning")])
+def test_losses_with_graphs_in_a_list(updates: int, severity: str, tmp_path: Path) -> None:
+    program = loop(f"{BOTH}\nlosses = []", after="losses.append(loss)", updates=updates)
+    (found,) = watched(program, tmp_path, advice=True)
+    assert (found.code, found.place.line, found.severity) == ("TL204", 14, severity)
+
+
+EPOCHS = """
+import torch
+from torch import nn
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+data = torch.utils.data.TensorDataset(torch.randn(80, 4), torch.randn(80, 1))
+loader = torch.utils.data.DataLoader(data, 8)
+total, losses = 0.0, []
+for epoch in range(3):
+    {begin}
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward({retain})
+        optimizer.step()
+        {keep}
+"""
+
+
+@pytest.mark.parametrize(
+    ("begin", "keep", "retain", "severity"),
+    [
+        ("total = 0.0", "total += loss", "", "advice"),
+        ("losses = []", "losses.append(loss)", "", "advice"),
+        ("pass", "total += loss", "", "warning"),
+        ("pass", "losses.append(loss)", "", "warning"),
+        ("losses = []", "losses.append(loss)", "retain_graph=True", "error"),
+    ],
+)
+def test_what_is_emptied_after_each_epoch_costs_little(
+    begin: str, keep: str, retain: str, severity: str, tmp_path: Path
+) -> None:
+    """As `check` has it: see `test_what_a_kept_graph_costs`."""
+    program = EPOCHS.format(begin=begin, keep=keep, retain=retain)
+    (found,) = watched(program, tmp_path, advice=True)
+    assert (found.code, found.place.line, found.severity) == ("TL204", 16, severity)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 Every graph that goes into an update gets a sentinel, which its nodes keep alive. Where those of
 several updates in a row are still there, the variables of the frames on the stack are searched.
+What is found may be emptied when the epoch ends: so the first of these graphs is followed from
+there on, until it has outlived the epoch or many updates.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import sys
 import weakref
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import replace
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,7 +24,8 @@ from trueloop.doctor.live.probes import append_sites
 from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.model.events import Event
 from trueloop.doctor.model.findings import Location
-from trueloop.doctor.model.measurements import GraphsRetained
+from trueloop.doctor.model.measurements import MANY_GRAPHS, GraphsRetained
+from trueloop.doctor.model.things import Turn
 
 if TYPE_CHECKING:
     from torch import nn
@@ -59,6 +63,23 @@ class GraphOwner(NamedTuple):
     size: int
 
 
+class FollowedGraph(NamedTuple):
+    """The first graph that something was found to keep."""
+
+    found: GraphsRetained
+    sentinels: list[Any]
+    """Weakly."""
+    update: int
+    epoch: Turn | None
+
+    def lives(self) -> bool:
+        return any(reference() is not None for reference in self.sentinels)
+
+    def stays(self, update: int, epoch: Turn | None) -> bool:
+        """The epoch is over, or many updates are."""
+        return self.epoch != epoch or update - self.update >= MANY_GRAPHS
+
+
 class RetainedGraphs(Probe):
     """Counts the graphs that outlive their updates."""
 
@@ -70,6 +91,7 @@ class RetainedGraphs(Probe):
         self._updates: deque[list[tuple[int, Any]]] = deque(maxlen=64)
         self._number = 0
         self._suspects: dict[str, int] = {}
+        self._followed: FollowedGraph | None = None
         self._reported = False
 
     def after_forward(self, module: nn.Module, given: Any, output: object, event: Event) -> None:
@@ -98,6 +120,8 @@ class RetainedGraphs(Probe):
             self._note(tensor, -1, self._done)
 
     def after_step(self, optimizer: Optimizer, event: Event, frame: FrameType) -> None:
+        if self._followed is not None:
+            self._follow(self._followed, event)
         if not self._done or self._reported:
             return
         self._number += 1
@@ -109,7 +133,7 @@ class RetainedGraphs(Probe):
         self._done = []
         row = list(self._updates)[-_ROW - 1 : -1]
         if len(row) == _ROW and all(map(_lives, row)):
-            self._search(frame)
+            self._search(frame, event, row[0])
         else:
             self._suspects.clear()
 
@@ -119,7 +143,7 @@ class RetainedGraphs(Probe):
         self._updates.clear()
         self._suspects.clear()
 
-    def _search(self, frame: FrameType) -> None:
+    def _search(self, frame: FrameType, event: Event, first: list[tuple[int, Any]]) -> None:
         found = {each.spelled: each for each in _Search(frame).holders()}
         for spelled, holder in found.items():
             before = self._suspects.get(spelled)
@@ -127,13 +151,33 @@ class RetainedGraphs(Probe):
                 continue
             place = append_sites.place(holder)
             if place is not None:
-                self._report(holder, place)
+                self._report(holder, place, event, [reference for _, reference in first])
                 return
         self._suspects = {spelled: each.size for spelled, each in found.items()}
 
-    def _report(self, holder: GraphOwner, place: Location) -> None:
+    def _report(
+        self, holder: GraphOwner, place: Location, event: Event, sentinels: list[Any]
+    ) -> None:
         self._reported = True
-        self.watcher.measure(GraphsRetained(place=place, holder=holder.spelled, how=holder.how))
+        found = GraphsRetained(place=place, holder=holder.spelled, how=holder.how)
+        self.watcher.measure(found)
+        updates = self.watcher.updates - _ROW
+        self._followed = FollowedGraph(found, sentinels, updates, _epoch(event))
+
+    def _follow(self, graph: FollowedGraph, event: Event) -> None:
+        if not graph.lives():
+            self._followed = None
+        elif graph.stays(self.watcher.updates, _epoch(event)):
+            self._followed = None
+            self.watcher.measure(replace(graph.found, stays=True))
+
+
+def _epoch(event: Event) -> Turn | None:
+    """Of the outermost loop of the program: one over parts of an epoch is within it."""
+    for turn in event.turns[:-1]:
+        if user_frames.kind_of(turn.loop.place.path) == "user":
+            return turn
+    return None
 
 
 def _lives(update: list[tuple[int, Any]]) -> bool:

@@ -42,10 +42,11 @@ and save `"optimizer": optimizer.state_dict()` in the checkpoint.
 
 A file is loaded; the model's weights and the first epoch of the loop, or a counter that goes up by
 one in it, come from it; an optimizer of that model steps in the loop; and no optimizer of these
-weights loads a state. In a running program the count may also be in the file's name, and a schedule
-that begins again beside an optimizer that was restored is reported too. Not reported: weights that
-are loaded for fine-tuning or evaluation, an epoch that is only printed, optimizers without state,
-and code that cannot be read and gets the checkpoint.
+weights loads a state. In a running program the count may also be in the file's name. A schedule
+that begins again beside an optimizer that was restored is reported too, also a `ReduceLROnPlateau`,
+which waits its whole patience again. Not reported: weights that are loaded for fine-tuning or
+evaluation, an epoch that is only printed, optimizers without state, and code that cannot be read
+and gets the checkpoint.
 """
 
 from __future__ import annotations
@@ -128,7 +129,8 @@ class CheckpointWithoutOptimizer(Rule):
         """The optimizer is restored, and its schedule begins again; live, where its count shows
         it."""
         scheduler = event.scheduler
-        if event.metric is not None or scheduler.own_step:
+        watches = scheduler.kind == PLATEAU
+        if (event.metric is not None and not watches) or scheduler.own_step:
             self._positioned.add(scheduler)
         for turn in event.turns:
             if turn.loop not in self._resumed:
@@ -148,14 +150,23 @@ class CheckpointWithoutOptimizer(Rule):
             return
         for source, model, _ in self._models:
             if _root(source) is _root(resumed[-1]) and scheduler.optimizer.trains(model):
-                self.report(
-                    self._restored_at,
-                    "The run resumes with this checkpoint's weights, optimizer and count, but"
-                    f" {called(scheduler, 'the schedule')} begins at its first step again: the"
-                    " learning rates from here on are not those of this run.",
-                    fix="Save `scheduler.state_dict()` in the checkpoint and load it here.",
-                    related=[(scheduler.made, "begins at 0"), (event.place, "steps it")],
-                )
+                self._report_schedule(event)
+
+    def _report_schedule(self, event: SchedulerStep) -> None:
+        scheduler, named = event.scheduler, called(event.scheduler, "the schedule")
+        loses = (
+            f"{named} has forgotten its best value and how long that was ago: each resume puts off"
+            " the next fall of the learning rate."
+            if scheduler.kind == PLATEAU
+            else f"{named} begins at its first step again: the learning rates from here on are not"
+            " those of this run."
+        )
+        self.report(
+            self._restored_at,
+            f"The run resumes with this checkpoint's weights, optimizer and count, but {loses}",
+            fix="Save `scheduler.state_dict()` in the checkpoint and load it here.",
+            related=[(scheduler.made, "begins at 0"), (event.place, "steps it")],
+        )
 
     def on_optimizer_step(self, event: OptimizerStep) -> None:
         optimizer = event.optimizer
@@ -204,7 +215,8 @@ def _last(optimizer: Optimizer) -> str:
     return optimizer.name.rpartition(".")[2]
 
 
-_WITHOUT_COUNT = ("ReduceLROnPlateau", "ConstantLR", "MultiplicativeLR", "ExponentialLR")
+PLATEAU = "ReduceLROnPlateau"
+_WITHOUT_COUNT = ("ConstantLR", "MultiplicativeLR", "ExponentialLR")
 """Schedules that have little to lose."""
 
 

@@ -48,11 +48,12 @@ In at least two iterations of a loop over batches, a tensor with a graph is adde
 table that existed before the iteration, the `backward()` of that iteration went through the same
 forward pass, and an update is between the two iterations; or the loop is a validation that builds a
 graph which nothing uses (see TL203), or outputs that no gradient is ever taken of are appended in a
-training loop. Through a whole run: two epochs add to the same sum or list,
-or the loop counts the updates of the run itself. Not reported: tests, a sum or list that a
-later `backward()` uses (losses of one update, policy gradients, truncated back-propagation, outer
-losses of meta-learning), one that starts again with each update of an accumulation, a variable that
-each iteration overwrites, and anything detached or converted to a number.
+training loop. Through a whole run: two epochs add to the same sum or list, or the loop counts the
+updates of the run itself. In a running program it is advice at first, and a warning when the first
+graph is still there in the next epoch, or 1,000 updates later. Not reported: tests, a sum or list
+that a later `backward()` uses (losses of one update, policy gradients, truncated back-propagation,
+outer losses of meta-learning), one that starts again with each update of an accumulation, a
+variable that each iteration overwrites, and anything detached or converted to a number.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ from trueloop.doctor.model.events import (
     TensorRetained,
 )
 from trueloop.doctor.model.findings import Location, Remedy, Replace, Severity
-from trueloop.doctor.model.measurements import GraphsRetained
+from trueloop.doctor.model.measurements import MANY_GRAPHS, GraphsRetained
 from trueloop.doctor.model.things import Model, Tensor, Turn
 from trueloop.doctor.rules.shared.recorded_validation import ValidationRule
 
@@ -80,8 +81,6 @@ _WORTH = re.compile(
     r"|hidden",
     re.I,
 )
-FEW = 1_000
-"""Losses whose nodes nobody notices: some megabytes."""
 _FIX = "Store a number (`.item()`) or detach the tensor (`.detach()`)."
 
 
@@ -130,7 +129,11 @@ class LossTensorKept(ValidationRule):
 
     def on_graphs_retained(self, event: GraphsRetained) -> None:
         """Graphs of several updates in a row live on, and their owner grows."""
-        severity: Severity = "error" if any(map(_keeps, self.backwards)) else "warning"
+        severity: Severity = "warning" if event.stays else "advice"
+        if any(map(_keeps, self.backwards)):
+            severity = "error"
+        if event.stays:  # it was advice when the graphs were first seen
+            self.findings = [each for each in self.findings if each.place != event.place]
         message = _message(event.holder, event.how, severity)
         self.report(event.place, message, fix=_FIX, severity=severity)
 
@@ -288,7 +291,7 @@ def _stays_to_the_end(kept: list[TensorRetained]) -> bool:
     loop = turn.loop
     counts = loop.endless or not loop.over or re.match(r"(zip\()?\w*range\(", loop.over) is not None
     size = first.windows[-1].size if first.windows else 1
-    few = isinstance(loop.turns, int) and isinstance(size, int) and loop.turns <= FEW * size
+    few = isinstance(loop.turns, int) and isinstance(size, int) and loop.turns <= MANY_GRAPHS * size
     return loop.loader is None and counts and not few
 
 

@@ -20,7 +20,7 @@ from trueloop.doctor.model.vocabulary import RANK_GUARD
 from trueloop.doctor.static.interpreter.branches import returns_without_option
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import find_method
-from trueloop.doctor.static.interpreter.survey import last_name
+from trueloop.doctor.static.interpreter.survey import end_name
 from trueloop.doctor.static.interpreter.syntax import written
 from trueloop.doctor.static.interpreter.values import (
     Class,
@@ -127,9 +127,11 @@ def outcome_of(
         files = (scope.module.survey, m.modules[0].survey)
         if any(each.exits and written(node) in each.exits for each in files):
             preferred = False
-    if preferred is None and m.turns and isinstance(node, (ast.Name, ast.Attribute)):
+    if preferred is None and isinstance(node, ast.Attribute) and node.attr == "requires_grad":
+        preferred = True  # as parameters are, unless something freezes them
+    if preferred is None and m.turns and isinstance(node, (ast.Name, ast.Attribute, ast.Compare)):
         # The turns before the last one show what a loop does.
-        name, ends = last_name(node), scope.module.survey.ends
+        name, ends = end_name(node), scope.module.survey.ends
         preferred = False if (name, True) in ends else True if (name, False) in ends else None
     value = m.evaluate(node, scope)
     if isinstance(value, Constant) and value.modulo is not None:

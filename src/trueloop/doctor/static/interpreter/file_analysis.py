@@ -117,34 +117,35 @@ class FileAnalysis:
     def _explore(
         self, drive: Callable[[Interpreter], None], effort: RunLimits, whole_program: bool
     ) -> None:
-        first = self._run(drive, BranchPolicy(True), effort, whole_program)
-        sites, reached = dict(first.sites), set(first.reached)
-        if (sites or first.chose) and effort.both and self.goes_on():
-            second = self._run(drive, BranchPolicy(False), effort, whole_program)
-            sites |= second.sites
-            reached |= second.reached
-            for more in self._training_alone(drive, effort, whole_program, first, second):
+        runs = [self._run(drive, BranchPolicy(True), effort, whole_program)]
+        sites, reached = dict(runs[0].sites), set(runs[0].reached)
+        if (sites or runs[0].chose) and effort.both and self.goes_on():
+            runs.append(self._run(drive, BranchPolicy(False), effort, whole_program))
+            for more in (runs[1], *self._training_alone(drive, effort, whole_program, *runs)):
                 sites |= more.sites
                 reached |= more.reached
-        for _ in range(effort.more):
+        tried: list[BranchPolicy] = []
+        added: dict[str, bool] = {}
+        while len(tried) < effort.more:
             forced = self._unreached(sites, reached, whole_program)
             if forced is None or not self.goes_on() or self.spent > EXPLORED:
                 break
-            key, fact = forced
-            more = first
-            if first.policy.may_change(key, fact):
-                more = self._run(drive, BranchPolicy(True, {key: fact}), effort, whole_program)
-            missing = self._unreached(sites | more.sites, reached | more.reached, whole_program)
-            if missing == forced:
+            policy = _untried(runs, *forced, added, tried)
+            if policy is None:
                 # It cannot be got to this way either.
                 reached |= {
                     (site, branch)
                     for site, where in sites.items()
                     for branch in (True, False)
-                    if where.key == key
+                    if where.key == forced[0]
                 }
+                continue
+            tried.append(policy)
+            more = self._run(drive, policy, effort, whole_program)
             sites |= more.sites
             reached |= more.reached
+            if not policy.optional and self._unreached(sites, reached, whole_program) != forced:
+                added = policy.forced
 
     def _training_alone(
         self,
@@ -250,6 +251,27 @@ class FileAnalysis:
         self.spent += machine.steps
         self.entered.update(machine.entered)
         return machine
+
+
+def _untried(
+    runs: list[Interpreter],
+    key: str,
+    fact: bool,
+    added: dict[str, bool],
+    tried: list[BranchPolicy],
+) -> BranchPolicy | None:
+    """A run that decides one condition in advance, and differs from those before it: first with all
+    other options on; then with none but those that such runs have `added`, then with none.
+    `runs`: with all options, and with none."""
+    for run in runs:
+        optional = run.policy.optional
+        if run.decided.get(key) is fact or not run.policy.may_change(key, fact):
+            continue
+        for others in ({},) if optional else (added, {}):
+            policy = BranchPolicy(optional, {**others, key: fact})
+            if all((policy.optional, policy.forced) != (p.optional, p.forced) for p in tried):
+                return policy
+    return None
 
 
 def _switched(modules: list[Module]) -> frozenset[str]:

@@ -114,7 +114,8 @@ class FileSummary:
         """Options that end a program or function early where they are on (`if args.evaluate:`)."""
         self.ends: set[tuple[str, bool]] = set()
         """Variables and attributes that end a loop, with the value that they then have
-        (`if last_step: break`, `while not self.done`)."""
+        (`if last_step: break`, `while not self.done`), and comparisons, as they are written
+        (`if self.patience == 0: break`)."""
         self._assigned: list[ast.Assign | ast.AugAssign] = []
         self._look(tree.body, CodeContents())
         if not self.backwards:
@@ -218,8 +219,8 @@ class FileSummary:
     def _look_at_end(self, test: ast.expr, *, ends: bool) -> None:
         while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             test, ends = test.operand, not ends
-        if isinstance(test, (ast.Name, ast.Attribute)):
-            self.ends.add((last_name(test), ends))
+        if isinstance(test, (ast.Name, ast.Attribute, ast.Compare)):
+            self.ends.add((end_name(test), ends))
 
     def ends_loop(self, body: list[ast.stmt]) -> bool:
         """All that a branch does is to say that a loop ends (`self.done = True`)."""
@@ -403,6 +404,11 @@ def leaves(statement: ast.stmt) -> bool:
     if isinstance(statement, ast.If) and statement.orelse:
         return leaves(statement.body[-1]) and leaves(statement.orelse[-1])
     return False
+
+
+def end_name(test: ast.Name | ast.Attribute | ast.Compare) -> str:
+    """The name under which `FileSummary.ends` has a test."""
+    return written(test) if isinstance(test, ast.Compare) else last_name(test)
 
 
 def last_name(node: ast.AST) -> str:
