@@ -145,7 +145,7 @@ def _harm(optimizer: Optimizer) -> str:
         )
     if kind == "SGD":
         return (
-            "with SGD the update is as many times too large as the scale (65536 at first), and"
-            " overflows are not skipped"
+            "with SGD the update is as many times too large as the scale (65536 at first, unless"
+            " `init_scale` is given), and overflows are not skipped"
         )
     return "the gradients are too large by the loss scale, and overflows are not skipped"
