@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.static.interpreter.survey import BACKWARD, FileSummary, last_name
-from trueloop.doctor.static.interpreter.syntax import once
+from trueloop.doctor.static.interpreter.syntax import once, written
 from trueloop.doctor.static.interpreter.values import Function, Instance, Method, Module, Scope
 
 
@@ -96,6 +96,30 @@ def returns_without_option(node: ast.If, surveys: Iterable[FileSummary]) -> bool
     if not isinstance(option, ast.Attribute):
         return False
     return any(not each.options.get(option.attr, True) for each in surveys)
+
+
+@once
+def last_of_kinds(function: ast.AST) -> ast.If | None:
+    """The last test of a function that ends by choosing among kinds, each with its own value: `if
+    kind == "sum": return a`, `elif kind == "mean": return b`, and nothing else. One of them is it:
+    without any, the function has no value."""
+    body = getattr(function, "body", None)
+    chain: list[ast.If] = []
+    for each in body if isinstance(body, list) else []:
+        chain = chain if isinstance(each, ast.If) else []
+        while isinstance(each, ast.If):
+            chain.append(each)
+            each = each.orelse[0] if len(each.orelse) == 1 else None
+    asked = {written(each.test.left) for each in chain if isinstance(each.test, ast.Compare)}
+    if len(chain) < 2 or chain[-1].orelse or not all(map(_gives_kind, chain)) or len(asked) > 1:
+        return None
+    return chain[-1]
+
+
+def _gives_kind(node: ast.If) -> bool:
+    last, test = node.body[-1], node.test
+    compares = isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Eq, ast.In))
+    return compares and isinstance(last, ast.Return) and last.value is not None
 
 
 def branch_that_updates(node: ast.If) -> bool | None:

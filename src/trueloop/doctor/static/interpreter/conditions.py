@@ -17,7 +17,7 @@ from trueloop.doctor.model.things import (
     Thing,
 )
 from trueloop.doctor.model.vocabulary import RANK_GUARD
-from trueloop.doctor.static.interpreter.branches import returns_without_option
+from trueloop.doctor.static.interpreter.branches import last_of_kinds, returns_without_option
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import find_method
 from trueloop.doctor.static.interpreter.survey import end_name
@@ -74,6 +74,8 @@ _OF_TORCH: dict[str, type[Thing]] = {
 def preferred_outcome(m: Interpreter, node: ast.If, scope: Scope) -> bool | None:
     """The outcome to prefer where the source leaves a test open: the one that continues."""
     if m.project.leaves(node.body):
+        if m.calls and last_of_kinds(m.calls[-1][1]) is node:
+            return True
         files = (scope.module.survey, m.modules[0].survey)
         return not m.policy.optional and returns_without_option(node, files)
     if m.project.leaves(node.orelse):

@@ -186,7 +186,7 @@ def _record(
         return  # what it made for all to use is not made again
     pattern.fit = (
         all(type(each) in _HEARD_AGAIN for each in events)
-        and not any(_bears(each) for each in events)
+        and not any(map(_is_made_anew, events))
         and len(events) <= MOST_EVENTS
         and len(m.guessed) == guessed
         and all(each > born for each in history.changed[changed:])
@@ -209,7 +209,11 @@ def _record(
     pattern.turns = m.turns_begun - turns_begun
 
 
-def _bears(event: Event) -> bool:
+def _is_made_anew(event: Event) -> bool:
+    """A loop that trains or validates, or anything but a module: each object has its own optimizer,
+    loader or scaler."""
+    if isinstance(event, Made):
+        return not isinstance(event.thing, (Model, Tensor))
     return isinstance(event, (LoopEntered, LoopLeft)) and event.loop.kind != "other"
 
 

@@ -65,7 +65,8 @@ def _is_size(m: Interpreter, value: Unknown | Constant, loader: Loader) -> bool:
         return False
     if isinstance(value, Constant):
         size = loader.dataset.size if loader.dataset is not None else None
-        return isinstance(size, int) and value.value == size and size != loader.length
+        known = isinstance(size, int) and not value.loop_variant  # no count of the turns
+        return known and value.value == size and size != loader.length
     if len(value.of) == 1 and isinstance(value.of[0], Loader):
         return False  # its batches, however its data set is called
     added = len(value.of) == 2 and _adds_lengths(m, value, loader)

@@ -333,7 +333,13 @@ def _in_place(call: LibraryCall) -> Value:
         notice(call.machine, tensor, call.arg(0), call.node, how)
     if call.name in ("div_", "mul_") and tensor.is_loss:
         tensor.divided = True
+    if call.name in _OVERWRITES:
+        tensor.activation = None
     return tensor
+
+
+_OVERWRITES = frozenset("zero_ fill_ copy_ normal_ uniform_ set_".split())
+"""Nothing stays of the values that the tensor had."""
 
 
 @calls("torch.nn.init.*")
