@@ -405,6 +405,8 @@ def instance_of(m: Interpreter, value: Any, kind: Any, node: ast.AST) -> Value:
         if isinstance(value, Model) and kind.name.rpartition(".")[2] in _PLAIN:
             return Constant(False)
         asked = _OF_TORCH.get(kind.name)
+        if asked is Model and isinstance(value, Model):
+            return Constant(True)  # also one known only by its use: what is not, has no mode
         known = isinstance(value, Thing) and (value.known or getattr(value, "graph", False))
         if asked is not None and known and cls is None:
             return Constant(isinstance(value, asked))
