@@ -147,6 +147,9 @@ def tensor_of(tensor: torch.Tensor, things: ObjectRegistry) -> Tensor:
     """The thing for a tensor, with its history."""
     known = things.tensors.get(tensor)
     if known is not None and known.version == version(tensor):
+        asked_later = tensor.requires_grad and tensor.grad_fn is None and not known.graph
+        if asked_later and not known.inputs and known.role != "parameter":
+            known.inputs = frozenset({known})  # a batch, noted before its gradient was asked for
         return known
     found = history(tensor, things)
     thing = Tensor(

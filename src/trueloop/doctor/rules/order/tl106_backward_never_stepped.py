@@ -48,9 +48,9 @@ reported if its gradients are always cleared before a step. Where one `backward(
 optimizers with different parameters, each of which is cleared, each has to step. Not reported:
 gradients that are read or changed by hand (Fisher information, attacks, manual updates; only
 logging them does not count, nor does measuring their norm where a second optimizer steps), models
-in eval mode (maps of attention), hooks that step inside `backward()`, optimizers passed to code
-that cannot be read, programs without an optimizer, and a step in a branch that only some runs
-take.
+in eval mode (maps of attention), gradients of an input that the program asks for (saliency), hooks
+that step inside `backward()`, optimizers passed to code that cannot be read, programs without an
+optimizer, and a step in a branch that only some runs take.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ from trueloop.doctor.model.events import (
     Event,
     GradEdited,
     GradRead,
+    GradTaken,
     LoopLeft,
     Made,
     ModeSet,
@@ -98,7 +99,10 @@ class BackwardNeverStepped(StepRule):
         self._evaluated: set[Model] = set()
         """Models that the program has set to eval mode, and not to train mode again."""
         self._looked_at: set[Location] = set()
-        """Backwards through models in eval mode: a map of attention or saliency is wanted."""
+        """Backwards through models in eval mode, or down to an input: a map of attention or
+        saliency is wanted."""
+        self._taken = False
+        """`autograd.grad` was called since the last backward."""
 
     def on_mode_set(self, event: ModeSet) -> None:
         if event.training is False:
@@ -110,6 +114,21 @@ class BackwardNeverStepped(StepRule):
         models = event.loss.models if event.loss is not None else ()
         if any(each.covers(model) for each in self._evaluated for model in models):
             self._looked_at.add(event.place)
+        elif self._is_for_input(event) and not self._taken:  # a penalty wants it for itself alone
+            self._looked_at.add(event.place)
+        self._taken = False
+
+    def on_grad_taken(self, event: GradTaken) -> None:
+        self._taken = True
+
+    def _is_for_input(self, event: Backward) -> bool:
+        """It goes down to a tensor that asks for a gradient, and that no optimizer updates."""
+        inputs = event.loss.inputs if event.loss is not None else frozenset()
+        held = [each.tensors for each in self._known_optimizers()]
+        return any(
+            each.role != "parameter" and not any(each in tensors for tensors in held)
+            for each in inputs
+        )
 
     def on_made(self, event: Made) -> None:
         if isinstance(event.thing, Optimizer):
