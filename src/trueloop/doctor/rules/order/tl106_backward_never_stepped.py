@@ -112,9 +112,9 @@ class BackwardNeverStepped(StepRule):
 
     def on_backward(self, event: Backward) -> None:
         models = event.loss.models if event.loss is not None else ()
-        if any(each.covers(model) for each in self._evaluated for model in models):
-            self._looked_at.add(event.place)
-        elif self._is_for_input(event) and not self._taken:  # a penalty wants it for itself alone
+        evaluated = any(each.covers(model) for each in self._evaluated for model in models)
+        # Where `autograd.grad` was called, a penalty has had the gradient of the input.
+        if evaluated or (self._is_for_input(event) and not self._taken):
             self._looked_at.add(event.place)
         self._taken = False
 
