@@ -59,9 +59,13 @@ UNSEEN = frozenset(
         "TL204-bad_pictures_of_every_step",
         "TL204-bad_scores_with_their_graph",
         "TL508-bad_model_cleared_under_accelerate",  # the optimizer seems to step each time
+        "TL202-bad_denoises_in_train_mode",  # where an input has come from is not followed
+        "TL202-bad_samples_while_it_trains",
         "TL202-bad_whole_set_in_one_call",  # nothing but its name says what the data is for
         "TL202-bad_tested_after_training_at_once",
         "TL206-bad_attention_in_both_modes",  # inside of one function of torch
+        "TL206-bad_attention_in_layers_added_in_place",
+        "TL206-bad_attention_in_many_blocks",
         "TL206-bad_rate_of_the_options",
         "TL501-bad_clamped_by_hand",
         "TL501-bad_clipped_by_hand",

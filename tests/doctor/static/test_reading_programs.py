@@ -210,3 +210,91 @@ def test_torch_may_come_from_a_file_that_cannot_be_read() -> None:
 def test_a_gradient_of_nothing_ends_no_run() -> None:
     report = check_text("import torch\n\nloss = torch.autograd.grad()\n", "a.py", strict=True)
     assert "fault of trueloop" not in repr(report)
+
+
+SETTINGS = """
+import argparse
+import torch
+from torch import nn
+from yacs.config import CfgNode
+
+def defaults():
+    cfg = CfgNode()
+    cfg.model = CfgNode()
+    cfg.model.resume = ""
+    cfg.test = CfgNode()
+    cfg.test.alone = False
+    cfg.first, cfg.last = 0, 20
+    return cfg
+
+def restored(path, net, optimizer, schedule):
+    state = torch.load(path)
+    own = net.state_dict()
+    own.update({k: v for k, v in state["net"].items() if v.size() == own[k].size()})
+    net.load_state_dict(state["net"])
+    optimizer.load_state_dict(state["optimizer"])
+    EXTRA
+    return state["epoch"]
+
+class Engine:
+    def __init__(self, net, optimizer, schedule):
+        self.net, self.optimizer, self.schedule = net, optimizer, schedule
+
+    def run(self, first, last, alone):
+        if alone:
+            self.test()
+            return
+        for epoch in range(first, last):
+            for _ in range(8):
+                x = torch.randn(4, 2)
+                self.optimizer.zero_grad()
+                (self.net(x) - x).pow(2).mean().backward()
+                self.optimizer.step()
+            self.schedule.step()
+
+    @torch.no_grad()
+    def test(self):
+        print(self.net(torch.randn(4, 2)))
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--resume", default="")
+    parser.add_argument("--alone", action="store_true")
+    args = parser.parse_args()
+    cfg = defaults()
+    GIVEN
+    print("test" if ALONE else "train")
+    net = nn.Linear(2, 2)
+    optimizer = torch.optim.Adam(net.parameters())
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 10)
+    if PATH:
+        cfg.first = restored(PATH, net, optimizer, schedule)
+    Engine(net, optimizer, schedule).run(cfg.first, cfg.last, ALONE)
+
+main()
+"""
+MERGED = "cfg.merge_from_file('a.yaml')"
+LOADED = 'schedule.load_state_dict(state["schedule"])'
+
+
+def settings(given: str, path: str, alone: str, extra: str = "pass") -> list[str]:
+    text = SETTINGS.replace("GIVEN", given).replace("EXTRA", extra)
+    report = check_text(text.replace("PATH", path).replace("ALONE", alone), "a.py", strict=True)
+    return [found.code for found in report.findings if found.severity != "advice"]
+
+
+@pytest.mark.parametrize(
+    ("given", "path", "alone"),
+    [
+        (MERGED, "cfg.model.resume", "cfg.test.alone"),  # a file may give what the defaults do not
+        ("cfg.merge_from_list(['model.resume', 'a.pt'])", "cfg.model.resume", "cfg.test.alone"),
+        ("pass", "args.resume", "args.alone"),
+    ],
+)
+def test_a_run_resumes_beside_an_option_to_test_alone(given: str, path: str, alone: str) -> None:
+    assert settings(given, path, alone) == ["TL801"]
+    assert settings(given, path, alone, LOADED) == []
+
+
+def test_settings_that_nothing_is_merged_into_are_as_they_are_written() -> None:
+    assert settings("pass", "cfg.model.resume", "cfg.test.alone") == []

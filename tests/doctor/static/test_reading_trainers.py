@@ -298,6 +298,92 @@ def test_programs_that_may_predict_so(text: str) -> None:
     assert codes(text) == []
 
 
+LAYERS = """
+class Block(nn.Module):
+    def __init__(self, width, rate):
+        super().__init__()
+        self.inner, self.rate = nn.Linear(width, width), rate
+
+    def forward(self, x):
+        return self.inner(F.dropout(x, self.rate, self.training))
+
+class Deep(nn.Module):
+    def __init__(self, layers, rate):
+        super().__init__()
+        {made}
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+"""
+MADE = {
+    "at once": "self.layers = nn.ModuleList([Block(8, rate) for _ in range(layers)])",
+    "in place": (
+        "self.layers = nn.ModuleList()\n        for _ in range(layers):\n"
+        "            self.layers += [Block(8, rate)]"
+    ),
+    "as a list that grows": (
+        "self.layers = nn.ModuleList()\n        for _ in range(layers):\n"
+        "            self.layers.extend([Block(8, rate)])"
+    ),
+}
+
+
+@pytest.mark.parametrize("made", MADE.values(), ids=MADE)
+@pytest.mark.parametrize("mode", ["pass", "net.eval()"])
+def test_networks_of_any_number_of_layers(made: str, mode: str) -> None:
+    layers = NET + LAYERS.format(made=made)
+    text = predicts(mode=mode).replace(NET, layers).replace("Net()", "Deep(*given)")
+    assert codes(text) == ([] if mode == "net.eval()" else ["TL202"])
+    assert codes(text.replace("Deep(*given)", "Deep(given, 0.0)")) == []
+
+
+LIT = """
+import lightning
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+class Lit(lightning.LightningModule):
+    def __init__(self, width, rate=0.1):
+        super().__init__()
+        self.layer, self.drop = nn.Linear(width, 3), nn.Dropout(rate)
+
+    def forward(self, x):
+        return self.layer(self.drop(x))
+
+    def training_step(self, batch, number):
+        return nn.functional.cross_entropy(self(batch[0]), batch[1])
+
+    def configure_optimizers(self):
+        return torch.optim.Adam(self.parameters())
+
+model = Lit.load_from_checkpoint("a.ckpt", {given})
+{mode}
+for x, y in DataLoader(torch.load("a.pt"), batch_size=8):
+    with torch.{off}:
+        print(model(x).argmax(1))
+"""
+OFF, ON = "no_grad()", "autocast('cuda')"
+
+
+@pytest.mark.parametrize(
+    ("given", "mode", "off", "wanted"),
+    [
+        ("map_location='cpu'", "pass", OFF, ["TL202"]),
+        ("width=8", "model.freeze", OFF, ["TL202"]),
+        ("map_location='cpu'", "model.eval()", OFF, []),
+        ("width=8", "model.freeze()", OFF, []),
+        ("width=8, rate=0.0", "pass", OFF, []),
+        ("map_location='cpu'", "model.eval()", ON, ["TL203"]),
+        ("map_location='cpu'", "model.freeze()", ON, []),
+    ],
+)
+def test_lightning_modules_from_a_file(given: str, mode: str, off: str, wanted: list[str]) -> None:
+    assert codes(LIT.format(given=given, mode=mode, off=off)) == wanted
+
+
 COUNTS = """
 def run(net, batches, size, rate):
     optimizer = torch.optim.{optimizer}

@@ -142,6 +142,7 @@ class ModelForward(Event):
     switched_on: tuple[Model, ...] = ()
     """The batch norm and dropout layers that were called in it, in train mode (in source)."""
     heeds_mode: bool = True  # what depends on the mode may have been called (False only when live)
+    fed_by: frozenset[int] = frozenset()  # of its inputs (in source)
 
 
 @dataclass(eq=False, kw_only=True)

@@ -413,10 +413,10 @@ class Tensor(Thing):
     """The tensor that an index or a mask has picked it from (in source)."""
     rows_index: str = field(default="", init=False)  # the key of that index (in source)
     volatile: bool = field(default=False, init=False)  # as before torch 0.4 (in source)
-    version: int | None = None
-    """Counts the changes in place up to this state (live)."""
-    hidden: bool = False
-    """It came out of an operation that shows nothing of its kind (live)."""
+    fed_by: frozenset[int] = field(default=frozenset(), init=False)
+    """Serial numbers of `ModelForward`s without a graph that it was computed from (in source)."""
+    version: int | None = None  # counts the changes in place up to this state (live)
+    hidden: bool = False  # it came out of an operation that shows nothing of its kind (live)
 
 
 @dataclass(eq=False, kw_only=True)

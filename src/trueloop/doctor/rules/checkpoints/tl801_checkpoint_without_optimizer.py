@@ -102,6 +102,8 @@ class CheckpointWithoutOptimizer(Rule):
             self._refute(optimizer)
 
     def on_escaped_to_unknown(self, event: EscapedToUnknown) -> None:
+        if event.callee.rpartition(".")[2] in _OF_TENSORS:
+            return
         if any(isinstance(thing, Checkpoint) for thing in event.things):
             self._anything_is_restored()
 
@@ -215,6 +217,10 @@ def _last(optimizer: Optimizer) -> str:
     return optimizer.name.rpartition(".")[2]
 
 
+_OF_TENSORS = frozenset(
+    "size dim numel float half double to cpu cuda clone detach numpy item tolist view".split()
+)
+"""Methods of a weight in the file, which restore nothing: `weight.size() == own[name].size()`."""
 PLATEAU = "ReduceLROnPlateau"
 _WITHOUT_COUNT = ("ConstantLR", "MultiplicativeLR", "ExponentialLR")
 """Schedules that have little to lose."""

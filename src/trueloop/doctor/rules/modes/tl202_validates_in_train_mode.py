@@ -58,6 +58,9 @@ forward pass, so that the rest of the pass runs in train mode. In source, one ca
 loop over batches counts too, if it runs under `no_grad` on something that is named for validation
 (`model(x_val)`) and the model is known to have such a layer.
 
+Also sampling in a program that trains: a loop under `no_grad` gives the model what it returned in
+the turn before (tokens, a denoised image), in train mode, and nothing trains on the result.
+
 Also a program that trains nothing: a loop calls, without gradients, a network that is known to have
 mode-dependent layers, whose weights are from a file or a library, and of which nothing in its files
 calls `eval()` or `train()`.
@@ -69,6 +72,7 @@ from trueloop.doctor.model.events import (
     Backward,
     Ended,
     EscapedToUnknown,
+    Event,
     GradTaken,
     Loss,
     ManualUpdate,
@@ -94,6 +98,7 @@ from trueloop.doctor.rules.shared.passes import (
     takes_back,
 )
 from trueloop.doctor.rules.shared.prediction_passes import PredictionPasses
+from trueloop.doctor.rules.shared.sampling_passes import SamplingPasses
 
 
 class ValidatesInTrainMode(Rule):
@@ -104,6 +109,7 @@ class ValidatesInTrainMode(Rule):
         self.forwards = Forwards()
         self.candidates: list[ModelForward] = []
         self.predictions = PredictionPasses()
+        self.sampling = SamplingPasses()
         self.at_once: list[ModelForward] = []
         """Calls outside of any loop over batches, on data that is named for validation."""
         self.learning: set[Loop] = set()
@@ -136,11 +142,13 @@ class ValidatesInTrainMode(Rule):
     def on_model_forward(self, event: ModelForward) -> None:
         self.last = None
         self.forwards.add(event)
-        if event.training is True and self._is_awake(event.model):
+        awake = event.training is True and self._is_awake(event.model)
+        self.sampling.add(event, awake=awake)
+        if awake:
             self.predictions.add(event)
         turn = pass_of(event)
         if turn is None:
-            if event.training is True and _of_all_data(event) and self._is_awake(event.model):
+            if awake and _of_all_data(event):
                 self.at_once.append(event)
             return
         call = (*event.place[:3], event.model, len(event.stack))
@@ -225,6 +233,10 @@ class ValidatesInTrainMode(Rule):
             if forward.model not in named and not self._drops_nothing(forward):
                 named.add(forward.model)
                 self._report_prediction(forward)
+        for forward, loop in self.sampling.passes(self.forwards.used):
+            # What it has dropped on the way is part of all that follows.
+            if loop not in reported and switches(forward.model) and self._matters(forward):
+                self._report_sampling(forward)
         for forward in self.at_once:
             if (
                 forward.serial not in self.forwards.used
@@ -305,6 +317,21 @@ class ValidatesInTrainMode(Rule):
             remedies=self._remedy(forward),
         )
 
+    def _report_sampling(self, forward: ModelForward) -> None:
+        """At the call of the training that leads there, which is where the mode is to be set."""
+        shared = max((_in_common(forward, step) for step in self.steps), default=0)
+        place = [*forward.stack, forward.place][shared]
+        inside = place != forward.place
+        name = (forward.model.name if inside else "") or called(forward)
+        self.report(
+            place,
+            f"`{name}` samples in train mode: dropout is active, and batch norm normalises with"
+            " what is being made, at every step of the loop.",
+            related=[(forward.place, "calls it again and again")] if inside else [],
+            fix=f"Call `{name}.eval()` before {'this' if inside else 'the loop'}, and"
+            f" `{name}.train()` after it.",
+        )
+
     def _report_prediction(self, forward: ModelForward) -> None:
         name = called(forward)
         self.report(
@@ -344,6 +371,12 @@ def _of_all_data(event: ModelForward) -> bool:
         and event.result_used
         and any(names_validation(each) for each in event.given)
     )
+
+
+def _in_common(one: Event, two: Event) -> int:
+    """The calls that both are in."""
+    pairs = enumerate(zip(one.stack, two.stack, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one.stack), len(two.stack)))
 
 
 def _advice(forward: ModelForward, name: str, what: str) -> str:

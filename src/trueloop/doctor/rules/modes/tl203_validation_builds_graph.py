@@ -43,8 +43,9 @@ def validate(model, loader):
 
 A loop over batches calls a model with autograd recording and computes no gradient in any iteration;
 the loader, loop or function has a validation name, or the model is in eval mode. The program trains
-elsewhere, so recording is certainly on: a function without a visible caller may be called under
-`no_grad`. Not reported: outputs whose gradient is computed later, inputs that require gradients
+elsewhere, or it only predicts, over a loader, with a network in eval mode that can be read, so
+recording is certainly on: a function without a visible caller may be called under `no_grad`. Not
+reported: outputs whose gradient is computed later, inputs that require gradients
 (adversarial examples, saliency), frozen models, loops over anything but batches, and passes in a
 block of `torch.enable_grad()` or `torch.set_grad_enabled(True)`, which is somebody's decision.
 """
@@ -52,7 +53,8 @@ block of `torch.enable_grad()` or `torch.set_grad_enabled(True)`, which is someb
 from __future__ import annotations
 
 from trueloop.doctor.model.events import Ended, ModelForward
-from trueloop.doctor.rules.shared.passes import called
+from trueloop.doctor.model.things import Tensor
+from trueloop.doctor.rules.shared.passes import called, is_of_library, pass_of
 from trueloop.doctor.rules.shared.recorded_validation import ValidationRule
 
 
@@ -68,12 +70,32 @@ class ValidationBuildsGraph(ValidationRule):
     def on_ended(self, event: Ended) -> None:
         for forward in self.recorded():
             if not self.kept_of(forward):
-                self._report(forward)
+                self._report(forward, "validation")
+        trains = self.trained or self.learning or self.forwards.used or event.unread_backward
+        if event.whole_program and not trains:
+            for forward in self.candidates:
+                if self._predicts(forward):
+                    self._report(forward, "prediction")
 
-    def _report(self, forward: ModelForward) -> None:
+    def _predicts(self, forward: ModelForward) -> bool:
+        """It goes over data in eval mode, and what it does inside is known."""
+        turn, cls = pass_of(forward), forward.model.cls
+        trained = cls is not None and cls.lookup("training_step") is not None  # by Lightning
+        known = (
+            trained
+            or is_of_library(forward.model)
+            or all(member.complete for member in forward.model.family())
+        )
+        over_data = turn is not None and turn.loop.loader is not None
+        output = forward.output
+        frozen = isinstance(output, Tensor) and output.graph is False  # its weights (live)
+        asleep = forward.training is False and not frozen
+        return over_data and known and asleep and forward.result_used
+
+    def _report(self, forward: ModelForward, where: str) -> None:
         self.report(
             forward.place,
-            f"Autograd records this forward pass of `{called(forward)}` in validation, but"
+            f"Autograd records this forward pass of `{called(forward)}` in {where}, but"
             " nothing calls `backward()` on it: the stored activations waste memory and"
             " time.",
             fix=(

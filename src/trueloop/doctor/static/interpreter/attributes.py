@@ -72,7 +72,8 @@ def read(m: Interpreter, value: Value, name: str, node: ast.AST) -> Value:
     if isinstance(value, (Instance, Thing)):
         return _of_object(m, value, name, node)
     if isinstance(value, Class):
-        found = value.lookup(name)
+        if (found := value.lookup(name)) is None and find_method(value, name) is not None:
+            return LibraryMethod(value, name)
         return found if found is not None else Unknown(f"{value.name}.{name}")
     if isinstance(value, OpaqueObject):
         return _of_foreign(m, value, name)
@@ -210,9 +211,8 @@ def _bound(m: Interpreter, owner: Any, found: Value, name: str, node: ast.AST) -
 
 
 def _of_foreign(m: Interpreter, value: OpaqueObject, name: str) -> Value:
-    if name in value.attributes:
-        return value.attributes[name]
-    return LibraryMethod(value, name)
+    found = value.attributes.get(name)
+    return found if found is not None else LibraryMethod(value, name)
 
 
 def _of_unknown(m: Interpreter, value: Unknown, name: str) -> Value:

@@ -220,8 +220,9 @@ def _kind_of_tensor(value: Tensor, *, in_layer: bool) -> Hashable:
         "tensor", value.role, value.graph, models, value.is_loss, value.reduced,
         value.divided, value.criteria, value.shape, value.dtype, value.values, value.position,
         value.requires_grad, value.is_parameter, value.known, bool(value.forwards),
-        bool(value.inputs), id(value.loader), id(value.scaled_by), id(value.grad_of),
-        id(value.data_of), id(value.holder), activation and (activation.kind, activation.dim),
+        bool(value.inputs), bool(value.fed_by), id(value.loader), id(value.scaled_by),
+        id(value.grad_of), id(value.data_of), id(value.holder),
+        activation and (activation.kind, activation.dim),
     )  # fmt: skip
 
 
@@ -444,6 +445,8 @@ def _fill(repeat: _Repeat, made: Tensor) -> None:
         made.fetched = min(given, default=repeat.m.turns_begun)
     if made.forwards:
         made.forwards = frozenset().union(*(each.forwards for each in tensors))
+    if made.fed_by:
+        made.fed_by = frozenset().union(*(each.fed_by for each in tensors))
     if made.inputs:
         made.inputs = frozenset().union(*(each.inputs for each in tensors))
     activation, now = made.activation, repeat.m.guards

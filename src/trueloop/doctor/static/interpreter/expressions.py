@@ -10,7 +10,7 @@ from typing import Any
 
 from trueloop.doctor.model.arithmetic import SIZE, computed, is_small, stays_small
 from trueloop.doctor.model.known_values import loop_of
-from trueloop.doctor.model.things import Checkpoint, Loop, Tensor, Thing
+from trueloop.doctor.model.things import Checkpoint, Loop, Model, Tensor, Thing
 from trueloop.doctor.static.interpreter import conditions, imports
 from trueloop.doctor.static.interpreter.attributes import item_of, read
 from trueloop.doctor.static.interpreter.calls import call
@@ -36,6 +36,7 @@ from trueloop.doctor.static.interpreter.values import (
 )
 from trueloop.doctor.static.stubs import tensor_shapes as shapes
 from trueloop.doctor.static.stubs.batch_means import notice_division
+from trueloop.doctor.static.stubs.containers import container_of, extend
 from trueloop.doctor.static.stubs.statistics import notice_arithmetic
 from trueloop.doctor.static.stubs.tensors import combine, derive
 
@@ -172,6 +173,9 @@ def _arithmetic(m: Interpreter, sign: ast.operator, left: Any, right: Any, node:
         return _constants(m, sign, left, right, node)
     if isinstance(sign, ast.Add) and isinstance(left, _LISTS) and isinstance(right, _LISTS):
         return _added(m, left, right)
+    if isinstance(node, ast.AugAssign) and isinstance(left, Model) and container_of(left):
+        extend(left, right)
+        return left
     if isinstance(left, Sequence) and isinstance(sign, ast.Mult):
         return Sequence(left.kind, list(left.values), True, turns=m.turns_begun)
     a, b = m.key(left), m.key(right)

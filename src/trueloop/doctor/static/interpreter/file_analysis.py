@@ -121,7 +121,11 @@ class FileAnalysis:
         sites, reached = dict(runs[0].sites), set(runs[0].reached)
         if (sites or runs[0].chose) and effort.both and self.goes_on():
             runs.append(self._run(drive, BranchPolicy(False), effort, whole_program))
-            for more in (runs[1], *self._training_alone(drive, effort, whole_program, *runs)):
+            beside = (
+                *self._training_alone(drive, effort, whole_program, *runs),
+                *self._all_but_ways_out(drive, effort, whole_program, *runs),
+            )
+            for more in (runs[1], *beside):
                 sites |= more.sites
                 reached |= more.reached
         tried: list[BranchPolicy] = []
@@ -174,6 +178,22 @@ class FileAnalysis:
                     changed = BranchPolicy(False, {**forced, key: fact}, given)
                     yield self._run(drive, changed, effort, whole_program)
             return
+
+    def _all_but_ways_out(
+        self,
+        drive: Callable[[Interpreter], None],
+        effort: RunLimits,
+        whole_program: bool,
+        first: Interpreter,
+        second: Interpreter,
+    ) -> Iterator[Interpreter]:
+        """A run with all options but those that leave before anything trains (`if
+        args.test_only: return`), where with all of them nothing does."""
+        if first.reach.trains_under is not None or second.reach.trains_under is None:
+            return
+        forced = dict(_ways_out(first))
+        if forced and self.goes_on():
+            yield self._run(drive, BranchPolicy(True, forced), effort, whole_program)
 
     def _is_test(self, path: str) -> bool:
         own = self.module.tree if path == self.module.path else None
@@ -278,6 +298,17 @@ def _switched(modules: list[Module]) -> frozenset[str]:
     """The names of which a file calls `eval` or `train`."""
     uses = (each for module in modules for each in module.survey.uses.items())
     return frozenset(name for name, used in uses if not used.isdisjoint({"eval", "train"}))
+
+
+def _ways_out(run: Interpreter) -> Iterator[tuple[str, bool]]:
+    """Conditions under which a run has left a function or the program, though not at once in both
+    cases: which outcome stays."""
+    for identity, site in run.sites.items():
+        for branch in (True, False):
+            taken, other = site.branches if branch else site.branches[::-1]
+            once = (identity, branch) in run.reached and (identity, not branch) not in run.reached
+            if once and run.project.leaves(taken) and not run.project.leaves(other):
+                yield site.key, branch == site.negated
 
 
 def _detours(run: Interpreter) -> Iterator[tuple[str, bool]]:

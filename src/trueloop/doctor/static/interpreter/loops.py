@@ -42,6 +42,7 @@ from trueloop.doctor.static.interpreter.values import (
     Value,
 )
 from trueloop.doctor.static.stubs import dict_batches
+from trueloop.doctor.static.stubs.containers import container_of
 from trueloop.doctor.static.stubs.tensors import derive
 
 TURNS = 3
@@ -91,6 +92,9 @@ def _plan(m: Interpreter, value: Any, node: ast.AST) -> LoopPlan:
         children = list(value.children.values())
         if children and value.complete:
             return _exactly([*children])
+        if children and container_of(value) in ("ModuleList", "Sequential"):
+            # Layers of which the number is unknown: those that are known stand for the others.
+            return LoopPlan(min(len(children), 2), lambda loop, index: children[index])
     if isinstance(value, Tensor):
         count = 2 if m.turns or m.inside_models else TURNS
         return LoopPlan(count, lambda loop, index: derive(m, node, value))

@@ -9,7 +9,9 @@ import re
 from trueloop.doctor.model.events import (
     FileLoaded,
     FileSaved,
+    FlagsSet,
     Made,
+    ModeSet,
     StateDictCreated,
     StateDictLoaded,
 )
@@ -18,6 +20,7 @@ from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.model.submodules import Submodules
 from trueloop.doctor.model.things import NOWHERE, Checkpoint, Model, StateDict, Tensor, Thing
 from trueloop.doctor.model.vocabulary import saves_parts
+from trueloop.doctor.static.interpreter.calls import instantiate
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.passed_arguments import where_passed
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
@@ -25,6 +28,7 @@ from trueloop.doctor.static.interpreter.survey import FileSummary, last_name
 from trueloop.doctor.static.interpreter.syntax import once, written
 from trueloop.doctor.static.interpreter.values import (
     NONE,
+    Class,
     Constant,
     DictValue,
     Function,
@@ -217,10 +221,44 @@ def _edit(call: LibraryCall) -> Value:
     return call.unknown(call.receiver)
 
 
-@methods(Checkpoint, "copy")
+@methods(Checkpoint, "copy", "float", "half", "double", "bfloat16", "cpu", "cuda", "state_dict")
 def _same_entries(call: LibraryCall) -> Value:
+    """Also of a module that the file has whole: `checkpoint["model"].float().state_dict()`."""
     loaded: Checkpoint = call.receiver
     return loaded
+
+
+@methods(Model, "freeze")
+def _frozen(call: LibraryCall) -> Value:
+    """Lightning's own: no gradients, and eval mode."""
+    model: Model = call.receiver
+    if not (isinstance(model.cls, Class) and _is_lightning(model.cls)):
+        return call.unknown(model, *call.args)
+    for member in model.family():
+        member.training = False
+    call.emit(FlagsSet, model=model, requires_grad=False, whole=True)
+    call.emit(ModeSet, model=model, training=False)
+    return NONE
+
+
+def _is_lightning(cls: Class) -> bool:
+    return any(name.endswith(".LightningModule") for name in cls.dotted_bases())
+
+
+_OF_THE_LOADER = frozenset("checkpoint_path map_location hparams_file strict weights_only".split())
+
+
+@methods(Class, "load_from_checkpoint")
+def _from_checkpoint(call: LibraryCall) -> Value:
+    """A `LightningModule` out of its file, which also has the arguments that are not given here."""
+    cls: Class = call.receiver
+    if not _is_lightning(cls):
+        return call.unknown(*call.args, *call.kwargs.values())
+    given = {name: value for name, value in call.kwargs.items() if name not in _OF_THE_LOADER}
+    made = instantiate(call.machine, cls, [], given, call.node, [])
+    for each in made.family() if isinstance(made, Model) else ():
+        each.pretrained = True
+    return made
 
 
 # ------------------------------------------------------------------------------- state

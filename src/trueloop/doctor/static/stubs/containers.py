@@ -72,13 +72,23 @@ def _append(call: LibraryCall) -> Value:
     if call.name in ("append", "insert"):
         add_child(model, str(len(model.children)), call.args[-1] if call.args else NONE)
     elif call.name in ("extend", "update"):
-        value = call.arg(0)
-        parts = value.values if isinstance(value, Sequence) else []
-        if isinstance(value, DictValue):
-            parts = list(value.entries.values())
-        for each in parts:
-            add_child(model, str(len(model.children)), each)
-        model.complete &= isinstance(value, (Sequence, DictValue)) and not value.open
+        extend(model, call.arg(0))
     else:
         add_child(model, str(call.const(0) or f"<{len(model.children)}>"), call.arg(1))
     return model if call.name == "append" else NONE
+
+
+def extend(model: Model, value: Value | None) -> None:
+    """`layers.extend([layer])`, or `layers += [layer]`."""
+    parts: list[Value] = []
+    if isinstance(value, DictValue):
+        for key, each in value.entries.items():
+            add_child(model, str(key), each)
+    elif isinstance(value, Sequence):
+        parts = list(value.values)
+    elif isinstance(value, Model):
+        parts = list(value.children.values())
+    for each in parts:
+        add_child(model, str(len(model.children)), each)
+    known = isinstance(value, (Sequence, DictValue)) and not value.open
+    model.complete &= known or (isinstance(value, Model) and value.complete)

@@ -189,6 +189,7 @@ def run_forward(call: LibraryCall, *, direct: bool, functional: bool = False) ->
             result_used=call.result_used,
             flags=_flags(call),
             switched_on=tuple(m.switched_on),
+            fed_by=_fed_by([*call.args, *call.kwargs.values()]),
             **_spelling(call),
         )
     elif is_loss_module(model) and isinstance(result, Tensor):
@@ -199,6 +200,11 @@ def run_forward(call: LibraryCall, *, direct: bool, functional: bool = False) ->
 def _is_wanted(grad: list[bool | None]) -> bool:
     """A block turns recording on in so many words."""
     return len(grad) > 1 and grad[-1] is True
+
+
+def _fed_by(given: list[Value]) -> frozenset[int]:
+    fed = (each.fed_by for each in given if isinstance(each, Tensor) and each.fed_by)
+    return frozenset().union(*fed)
 
 
 def _flags(call: LibraryCall) -> frozenset[tuple[str, bool]]:
@@ -343,6 +349,8 @@ def _mark(call: LibraryCall, value: Value, model: Model, serial: int, depth: int
             value.graph = True
             value.models |= {model}
             value.forwards |= {serial} if serial else frozenset()
+        elif serial and not m.recording:
+            value.fed_by |= {serial}
         return value
     if depth == 0:
         return value

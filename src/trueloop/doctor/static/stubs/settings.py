@@ -11,6 +11,7 @@ from trueloop.doctor.static.interpreter.values import (
     DictValue,
     Instance,
     LibraryMethod,
+    OpaqueObject,
     Unknown,
     Value,
 )
@@ -44,3 +45,23 @@ def _update(call: LibraryCall) -> Value:
 
 def _is_known(value: Value) -> bool:
     return isinstance(value, DictValue) and not value.open and not value.rest
+
+
+@methods(OpaqueObject, "merge_from_file", "merge_from_list", "merge_from_other_cfg")
+def _merged(call: LibraryCall) -> Value:
+    """`cfg.merge_from_file(args.config)`: what the defaults leave out or off may be given now."""
+    _opened(call.receiver, call.machine.key(call.receiver), DEPTH)
+    return NONE
+
+
+DEPTH = 4
+"""Levels of tables within tables."""
+
+
+def _opened(owner: OpaqueObject, key: str, depth: int) -> None:
+    for name, value in owner.attributes.items():
+        inner = f"{key}.{name}"
+        if isinstance(value, OpaqueObject) and depth:
+            _opened(value, inner, depth - 1)
+        elif isinstance(value, Constant) and any(value.value is each for each in ("", None, False)):
+            owner.attributes[name] = Unknown(inner)

@@ -61,6 +61,8 @@ def derive(
         made.scaled_by = made.scaled_by or parent.scaled_by
         made.loader = made.loader or parent.loader
         made.criteria = _with(made.criteria, parent.criteria)
+        if parent.fed_by:
+            made.fed_by = _with(made.fed_by, parent.fed_by)
     m.spend(history >> 5, node)
     made.graph, made.known = on, known
     if on is not False:
@@ -396,9 +398,11 @@ def set_element(m: Interpreter, tensor: Tensor, value: object, node: ast.AST) ->
     tensor.padding |= _filled_up(tensor, node)
     if tensor.grad_of is not None or tensor.data_of is not None:
         notice(m, tensor, value, node)
-    elif isinstance(value, Tensor) and value.graph:
-        tensor.graph = True
-        tensor.models |= value.models
+    elif isinstance(value, Tensor):
+        tensor.fed_by |= value.fed_by
+        if value.graph:
+            tensor.graph = True
+            tensor.models |= value.models
 
 
 def _filled_up(tensor: Tensor, node: ast.AST) -> frozenset[float]:
