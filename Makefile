@@ -145,7 +145,7 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile \
 		-c constraints.txt -e '.[dev]'
-	$(BIN)/python -m compileall -q -j 2 -x '$(NOT_COMPILED)' $(VENV)/lib > $(VENV)/compileall.txt || true
+	@$(BIN)/python -m compileall -q -j 2 -x '$(NOT_COMPILED)' $(VENV)/lib > $(VENV)/compileall.txt || true
 	touch $@
 
 # Both distributions, tried in an empty environment of every Python there is: gigabytes of torch.

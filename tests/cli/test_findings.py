@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import torch
 
 from documents import is_shown, shown
 from trueloop.checkpoint import load_checkpoint
+from trueloop.cli._doctor import _tell
 from trueloop.run import Run
 
 Command = Callable[..., Any]
@@ -85,6 +87,26 @@ def test_a_leak_is_said_kept_and_shown(command: Command, table: str) -> None:
     page = Path("new/report.html").read_text("utf-8")
     assert "<h2>Findings</h2>" in page
     assert page.index("trueloop explain TL710") < page.index("trueloop explain TL714")
+    # Not to be missed by who looks at the score alone.
+    assert "found   1 finding (TL710), which may make the result wrong" in done.out
+    assert "1 finding (TL710) may make this result wrong" in page[: page.index("<h2>")]
+
+
+def test_a_terminal_gets_findings_broken_between_words(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = "trueloop: error TL710, people.csv: write --drop class,embark_town or look at the data"
+    _tell(line)
+    assert capsys.readouterr().err == line + "\n"
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "44")
+    _tell(line)
+    lines = capsys.readouterr().err.splitlines()
+    assert [text.strip() for text in lines] == [
+        "trueloop: error TL710, people.csv: write",
+        "--drop class,embark_town or look at the",
+        "data",
+    ]
 
 
 def test_quiet_leaves_out_advice(command: Command, table: str) -> None:

@@ -107,6 +107,18 @@ def test_help_and_runs_import_no_heavy_library() -> None:
     assert "no runs in runs yet" in done.stdout
 
 
+def test_the_help_of_a_verb_does_not_wait_for_torch() -> None:
+    """All but those whose options are read from classes of the training."""
+    code = (
+        "import sys\n"
+        "from trueloop.cli import VERBS, main\n"
+        "for verb in set(VERBS) - {'train', 'resume', 'generate'}:\n"
+        "    assert main([verb, '--help']) == 0\n"
+        "    assert 'torch' not in sys.modules, verb\n"
+    )
+    subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+
 def test_a_reader_that_goes_away_is_no_error() -> None:
     code = "import sys, trueloop.cli as cli; sys.exit(cli.main(['--help']))"
     process = subprocess.Popen(

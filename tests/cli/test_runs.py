@@ -104,6 +104,13 @@ def test_unfinished_and_damaged_runs_are_listed(command: Command) -> None:
     assert "corrupt" in shown
 
 
+def test_a_run_that_a_process_holds_is_running(command: Command) -> None:
+    make_run("a", started="2025-01-03T10:00:00+00:00", score=0.9)  # and resumed since
+    with Run("runs/a").claimed():
+        assert " running " in command("runs").out
+    assert " finished " in command("runs").out
+
+
 def test_mistakes(command: Command) -> None:
     said = command("runs", "--sort", "scores")
     assert said.status == 2

@@ -115,3 +115,16 @@ def test_what_prepare_raises_is_raised_and_a_lost_process_is_told(
             processes.ready()
         with pytest.raises(RunError, match="ended unexpectedly"):
             processes.ready()
+
+
+def test_reading_begins_when_all_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mistake in the data comes right after it, however long the imports took."""
+    forked = multiprocessing.get_context("fork")
+    monkeypatch.setattr(multiprocessing, "get_context", lambda _: forked)
+    with TrialProcesses(fails) as processes:
+        processes.started()
+        with pytest.raises(ConfigError, match="there are no data"):
+            processes.ready(10)
+    with TrialProcesses(time.sleep, 60) as processes:
+        processes.started()
+        assert processes.ready(0.01) is None

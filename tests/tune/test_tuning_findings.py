@@ -193,3 +193,9 @@ def test_candidates_suit_the_machine_and_the_data() -> None:
 def test_a_rate_is_scaled_by_the_rule_of_its_optimizer() -> None:
     assert scaled_rate(0.1, 4, "sgd") == pytest.approx(0.4)
     assert scaled_rate(1e-3, 4, "adamw") == pytest.approx(2e-3)
+
+
+def test_what_there_was_no_time_for_is_not_called_useless() -> None:
+    assert findings().how().why == "nothing was found that helps"
+    late = findings(notes=["threads 2: no time left (--minutes)"])
+    assert "write a larger --minutes" in late.how().why

@@ -62,33 +62,40 @@ def claimed(folder: Path) -> Iterator[None]:
             hold.release()
 
 
-def is_abandoned(folder: Path) -> bool:
-    """Whether the process of this host that held a folder has ended without releasing it, or nobody
-    holds it.
+def is_held_here(folder: Path) -> bool:
+    """Whether this process holds the folder (`claimed`)."""
+    return (os.getpid(), folder.resolve()) in _held
+
+
+def is_held(folder: Path) -> bool | None:
+    """Whether a running process holds a folder.
 
     Args:
         folder: one that `claimed` locks as long as it is in use.
 
     Returns:
-        False also where that cannot be known: on a different host, or without file locks.
+        False if nobody has locked it, or the process of this host that did has ended without
+        releasing it; None where it cannot be known: on a different host, or without file locks.
     """
     if os.name == "nt":
-        return False
+        return None
     try:
         owner = (folder / LOCK).read_text(errors="replace").split()
     except FileNotFoundError:
-        return True
-    except OSError:
         return False
+    except OSError:
+        return None
     if len(owner) != 4 or owner[3] != socket.gethostname() or not owner[1].isdecimal():
-        return False  # a process is just writing it, or this system has no file locks
+        return None  # a process is just writing it, or this system has no file locks
     try:
         os.kill(int(owner[1]), 0)
     except ProcessLookupError:
-        return True
-    except (OSError, OverflowError):
         return False
-    return False
+    except PermissionError:
+        return True  # of a different user
+    except (OSError, OverflowError):
+        return None
+    return True
 
 
 def _acquire(file: Path) -> int | None:

@@ -29,8 +29,12 @@ _SECTIONS = {
     "feed": "feed",
     "early_stop": "early stopping",
     "train_loss": "training loss",
+    "train": "training scores",
     "best": "best score",
+    "best_update": "its update",
     "records": "scores",
+    "clock": "counts of the run",
+    "line": "open line of the log",
     "named": "state of the task's own",
 }
 """Parts of a checkpoint's state in the order of the report; any other by its own name."""

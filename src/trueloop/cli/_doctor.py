@@ -15,6 +15,7 @@ from trueloop.cli.options import Settings
 from trueloop.doctor.live.entry.fit_sink import Doctor, one_line
 from trueloop.doctor.live.entry.script import on_stage, open_stage
 from trueloop.doctor.rules.catalogue import BY_CODE
+from trueloop.formatting import broken
 from trueloop.names import printable_line
 from trueloop.run import Run
 from trueloop.tasks import READY_MADE
@@ -65,12 +66,18 @@ def keep_findings(session: TrainingSession, run: Run) -> None:
         return
     if session.task.skipped:
         line = f"trueloop: {skipped_samples(session.task.skipped)}; data.json names all"
-        print(printable_line(line), file=sys.stderr)
+        _tell(printable_line(line))
     for note in [] if session.settings.run.quiet else session.task.notes:
-        print(printable_line(f"trueloop: {note}"), file=sys.stderr)
+        _tell(printable_line(f"trueloop: {note}"))
     for each in findings:
         if each["severity"] != "advice" or not session.settings.run.quiet:
-            print(one_line(each), file=sys.stderr)
+            _tell(one_line(each))
+
+
+def _tell(line: str) -> None:
+    """Print a line; a terminal gets it broken between words."""
+    is_terminal = sys.stderr is not None and sys.stderr.isatty()
+    print(broken(line) if is_terminal else line, file=sys.stderr)
 
 
 def _as_object(finding: DataFinding, session: TrainingSession) -> dict[str, Any]:

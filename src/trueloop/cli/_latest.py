@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trueloop import ranks
 from trueloop.cli._one_run import RUNS
 from trueloop.errors import ConfigError, RunError
 
@@ -25,6 +24,8 @@ def run_or_latest(given: str | None, parser: Parser, *, single: bool = False) ->
     """
     if given is not None:
         return given
+    from trueloop import ranks  # here, so that --help does not wait for torch
+
     path = ranks.on_main(lambda: _latest(single, f"write {parser.prog} RUN"), "the choice")
     if ranks.is_main():
         print(f"trueloop: {path} is the latest run", file=sys.stderr)

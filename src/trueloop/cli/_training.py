@@ -46,6 +46,7 @@ from trueloop.run.log import LOG
 from trueloop.run.log_reader import has_lines, read_log
 from trueloop.run.profile import FOLDER, TRACE, Profile, in_short
 from trueloop.run.rank_log import RankLog
+from trueloop.run.report import faults
 from trueloop.seed import rng_preserved
 from trueloop.stopping import EarlyStopping
 from trueloop.trackers import open_tracker
@@ -426,11 +427,12 @@ def last_words(run: Run, results: dict[str, Any], report: Path, settings: Settin
         lines.append(coverage)
     how = "" if results["status"] == "finished" else f", {results['status']}"
     lines.append(f"{duration(results['seconds'])}, {_done(results, settings)}{how}")
-    place = shown(run.path)
-    lines.append(f"run     {place}")
+    lines.append(f"run     {shown(run.path)}")
     lines.append(f"report  {shown(report)}")
     if run.profile is not None:
         lines.append(f"profile {shown(run.path / FOLDER / TRACE)}: {in_short(run.profile)}")
+    if found := faults(run):
+        lines.append(f"found   {found}, which may make the result wrong")
     if results["status"] in ("interrupted", "out of time", "stopped"):
         lines.append(how_to_go_on(run))
     return lines

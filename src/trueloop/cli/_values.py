@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, NoReturn
 
 from trueloop import schedules
@@ -18,13 +17,6 @@ OVER = ("finished", "stopped early")
 """The status of a run that has nothing left to do."""
 MOST_TRAININGS = 1000
 """Folds or repeats; more are a slip of the finger."""
-
-
-def check_out_folder(out: Path) -> None:
-    """Refuse a place for a file or folder whose own folder is not there: a slip, more often than
-    not."""
-    if not out.parent.is_dir():
-        raise ConfigError(f"no folder {out.parent}: create it, or choose a different --out")
 
 
 def check_every(option: str, every: str | None) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueloop.cli import OK
-from trueloop.cli._values import check_out_folder
+from trueloop.cli._out_folder import check_out_folder
 from trueloop.errors import ConfigError, DataError, RunError
 from trueloop.names import printable, printable_text
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trueloop.cli import FAILED, OK
-from trueloop.cli._values import check_out_folder
+from trueloop.cli._out_folder import check_out_folder
 
 if TYPE_CHECKING:
     from trueloop.doctor.lab.verdicts import MeasuredClaim
@@ -63,7 +63,8 @@ def main(argv: Sequence[str]) -> int:
         print(f"trueloop: error: {error}", file=sys.stderr)
         return FAILED
     page = claim_pages.write(out, measured)
-    print(f"{len(measured)} claims in {time.monotonic() - began:.0f} s: {page}")
+    several = "" if len(measured) == 1 else "s"
+    print(f"{len(measured)} claim{several} in {time.monotonic() - began:.0f} s: {page}")
     return FAILED if any(one.verdict == UNDECIDED for one in measured) else OK
 
 

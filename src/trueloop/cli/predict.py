@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueloop.cli import FAILED, OK
-from trueloop.cli._values import check_out_folder
+from trueloop.cli._out_folder import check_out_folder
 from trueloop.errors import ConfigError, nearest
 from trueloop.names import printable_line
 

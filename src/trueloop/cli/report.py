@@ -7,7 +7,7 @@ from pathlib import Path
 
 from trueloop.cli import OK
 from trueloop.cli._latest import UNSET, run_or_latest
-from trueloop.cli._values import check_out_folder
+from trueloop.cli._out_folder import check_out_folder
 from trueloop.errors import ConfigError
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueloop.cli import OK
-from trueloop.cli._values import check_out_folder
+from trueloop.cli._out_folder import check_out_folder
 from trueloop.errors import ConfigError, Interrupted, RunError
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 _SHARE_OF_FREE = 0.8
 _GB = 1e9
 _MISTAKES_SECONDS = 2.0
-"""Within which a path that does not exist and the like are found: only the error is printed."""
+"""Of reading, within which a path that does not exist and the like are found: only the error is
+printed."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -104,6 +105,7 @@ def _run_trials(
 
     say = _teller(options)
     with TrialProcesses(prepare, settings.task, given, torch.get_num_threads()) as trials:
+        trials.started(budget.seconds)
         facts = trials.ready(min(_MISTAKES_SECONDS, budget.seconds))
         if facts is None:
             say("reading the data")

@@ -110,11 +110,13 @@ def verify(straight: Segment, *, seed: int) -> int:
         lambda: compare(straight.folder, stopped.folder), "the comparison of the two runs"
     )
     if parted is None and not differences:
+        where = _place(last)
         _print(
-            f"the same run: stopped after {_place(last)} and resumed, it is bitwise the run that"
+            f"the same run: stopped after {where} and resumed, it is bitwise the run that never "
+            "stopped"
         )
         if ranks.is_main():
-            _print(f"never stopped: {compared(straight.folder)}")
+            _print(f"compared: {compared(straight.folder)}")
         return OK
     _print(f"not the same run: stopped after {_place(last)} and resumed, it is a different one")
     if parted is not None:

@@ -359,6 +359,29 @@ class FitState:
         history.seconds = self._seconds()
         return history
 
+    def results(self, failure: BaseException | None) -> dict[str, Any]:
+        """The content of the run's results.json; `failure` is what has ended the run."""
+        history, step = self.history, self.step
+        interrupted = isinstance(failure, Interrupted)
+        place = history.best_epoch, history.best_update
+        best = next((one for one in history.records if (one.epoch, one.update) == place), None)
+        results = {
+            "status": history.status if failure is None or interrupted else "failed",
+            "best_epoch": None if history.best_epoch is None else history.best_epoch + 1,
+            "best_update": history.best_update,
+            "epochs": step.epoch,
+            "evaluations": len(history.records),
+            "updates": step.updates,
+            "tokens": self.clock.tokens,
+            "seconds": self._seconds(),
+            "monitor": history.monitor,
+            "scores": {} if best is None else dict(best.scores),
+            "parameters": sum(p.numel() for p in step.model.parameters()),
+        }
+        if failure is not None and not interrupted:
+            results["error"] = str(failure) or type(failure).__name__
+        return results | ({"reason": history.reason} if history.reason else {})
+
     def state_dict(self) -> dict[str, Any]:
         history = self.history
         return {

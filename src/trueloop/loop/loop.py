@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from time import monotonic
 from typing import Any
 
 from trueloop import metrics as metric_sets, ranks
 from trueloop.checkpoint import Checkpoints, WriteError, place_of
+from trueloop.checkpoint.lock import is_held_here
 from trueloop.errors import Interrupted
 from trueloop.evaluation import EpochScores, as_feed
 from trueloop.loop import clock, fit_arguments
@@ -61,7 +62,7 @@ def fit(
         log_every: interval between lines of the log; None: each update.
         save_every: interval between checkpoints; None: as `checkpoints` has it.
         metrics: measured on `val`, see `evaluate`.
-        run: a `Run`, whose directory gets the log; None for none.
+        run: a `Run`, whose directory gets the log and, at the end, the results; None for none.
         sinks: functions that get each `StepRecord` and `EvalRecord`, in this order.
         early_stop: ends the run when the score no longer improves, and loads the best weights.
         checkpoints: where and how states are saved; None for no checkpoints.
@@ -158,8 +159,11 @@ def _opened(
     However the run ends, they are closed, and no write is left under way. The log of a resumed run
     is cut back to where the state was saved: what was logged after that is trained, and logged,
     again.
+
+    At the end the results are written, unless the caller holds the directory and writes its own.
     """
-    ended = False
+    ended, failure = False, None
+    concludes = run is not None and not is_held_here(run.path)
     sinks: list[Any] = []
     with (
         nullcontext() if run is None else run.claimed(),
@@ -178,6 +182,9 @@ def _opened(
                     sink.truncate(updates, epoch, batch, state.history.records)
             yield sinks
             ended = True
+        except BaseException as error:
+            failure = error
+            raise
         finally:
             leave_open(state.step)
             if saved is not None:
@@ -188,3 +195,6 @@ def _opened(
                 except WriteError:
                     if ended:  # else what has ended the run is the news
                         raise
+            if concludes:
+                with nullcontext() if ended else suppress(WriteError):
+                    run.write_results(state.results(failure))

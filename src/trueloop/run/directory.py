@@ -27,6 +27,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, ParamSpec
 
 from trueloop import _options, ranks, seed as seeds
+from trueloop.checkpoint.lock import is_held
 from trueloop.errors import RunError
 from trueloop.records import EvalRecord, StepRecord
 from trueloop.run.environment import environment as this_environment
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 UNFINISHED = "unfinished"
-"""The status of a run without results: still running, or killed before it could write them."""
+"""The status of a run without results: killed, or of a loop of the user's own."""
 UNREADABLE = "unreadable"
 """The status that `Run.find` gives to a run whose files are damaged."""
 _NUMBERS = ("scores", "test_scores", "residuals", "intervals")  # of results.json
@@ -424,7 +425,7 @@ class RunSummary:
 
     Attributes:
         path: the run directory.
-        status: how the run ended, `unfinished` or `unreadable`.
+        status: how the run ended, `running`, `unfinished` or `unreadable`.
         task: name of the task; None if not recorded.
         monitor: the score that says which epoch is the best.
         score: the best value of the monitored score.
@@ -458,7 +459,7 @@ def summarize(path: Path) -> RunSummary:
         is_logged, evals = bool(len(log.updates) or log.evals), log.evals
         return RunSummary(
             path=path,
-            status=run.status,
+            status="running" if is_held(path) else run.status,
             task=results.get("task") or run.option("task"),
             monitor=monitor,
             score=(results.get("scores") or best_eval(evals, monitor) or {}).get(monitor),
@@ -473,8 +474,7 @@ def summarize(path: Path) -> RunSummary:
 
 
 def _command_line(name: str) -> ModuleType:
-    """The package that created the run, and can build its task again. It is on a floor above, and
-    is imported by its name when needed, as the run's task is."""
+    """A module of the package that can build the run's task again, which is on a floor above."""
     return importlib.import_module(f"trueloop.cli.{name}")
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trueloop.checkpoint import has_checkpoint
-from trueloop.checkpoint.lock import is_abandoned
+from trueloop.checkpoint import LOCK, has_checkpoint
+from trueloop.checkpoint.lock import is_held
 from trueloop.formatting import clock, duration, number, score_name
 from trueloop.run.charts import Curves, smooth
 from trueloop.run.directory import Run
@@ -54,8 +54,14 @@ class LiveView:
         return self._result() or (self._result() or _KILLED if self._is_left() else None)
 
     def _is_left(self) -> bool:
-        """Whether nobody trains the run: only `trueloop train` locks its directory."""
-        return isinstance(self.config.get("task"), str) and is_abandoned(self.run.path)
+        """Whether nobody trains the run: a loop of the user's own does not lock its directory."""
+        locks = self._is_of_a_task or (self.run.path / LOCK).exists()
+        return locks and is_held(self.run.path) is False
+
+    @property
+    def _is_of_a_task(self) -> bool:
+        """Whether it is a run of `trueloop train`, not of `fit`."""
+        return isinstance(self.config.get("task"), str)
 
     def _result(self) -> str | None:
         results, log = self.run.path / "results.json", self.log.path
@@ -108,10 +114,11 @@ class LiveView:
         return lines
 
     def _remedy(self) -> str:
-        path = shlex.quote(str(self.run.path))
-        if has_checkpoint(self.run.checkpoints):
-            return f"resume with: trueloop resume {path}"
-        return "it has no checkpoint: start it again"
+        if not has_checkpoint(self.run.checkpoints):
+            return "it has no checkpoint: start it again"
+        if self._is_of_a_task:
+            return f"resume with: trueloop resume {shlex.quote(str(self.run.path))}"
+        return f"resume with: fit(..., resume_from=load_checkpoint({str(self.run.checkpoints)!r}))"
 
     def _done(self, last: dict[str, float]) -> str:
         if not last:
@@ -166,7 +173,8 @@ class LiveView:
         monitor = monitored(self.run, {}, curves)
         best = best_eval(curves.evals, monitor)
         if best is not None and monitor is not None:
-            shown.append(f"best {number(best[monitor])} at update {best['update'] or 0:,}")
+            at = f"at update {best['update'] or 0:,}"
+            shown.append(f"best {score_name(monitor)} {number(best[monitor])} {at}")
         return "  ".join(shown)
 
     def _curves(self, curves: Curves) -> list[tuple[str, list[Curve]]]:

@@ -141,7 +141,7 @@ def _result(run: Run, results: dict[str, Any], curves: Curves) -> dict[str, Any]
             "sentence": sentence,
             "tone": _TONES.get(status, ""),
         },
-        "notes": _notes(results, curves),
+        "notes": _notes(run, results, curves),
     }
 
 
@@ -300,14 +300,16 @@ def _score_table(
     return {"heads": [heads[split] for split in splits], "rows": rows}
 
 
-def _notes(results: Mapping[str, Any], curves: Curves) -> list[str]:
-    """Warnings for the reader of the result: an odd end, skipped updates, NaN."""
-    notes = []
+def _notes(run: Run, results: Mapping[str, Any], curves: Curves) -> list[str]:
+    """Warnings for the reader of the result: findings, an odd end, skipped updates, NaN."""
+    notes = [f"{found} may make this result wrong: see below."] if (found := faults(run)) else []
     if "status" not in results:
         notes.append("This run has not written its results: it is still going, or was killed.")
     elif results["status"] == "failed":
         error = results.get("error")
         notes.append(f"The run failed{f': {error}' if error else ''}.")
+    elif results.get("reason"):
+        notes.append(f"The program stopped the run: {results['reason']}.")
     log = curves.log
     notes += [str(line.get("message", "")) for line in log.notes if not is_outlier(line)]
     notes += summary(log.notes, int(np.nan_to_num(curves.updates.column("updates"), nan=1).sum()))
@@ -333,6 +335,14 @@ def _findings(run: Run) -> list[dict[str, str]] | None:
         found.append(entry)
     rank = {severity: k for k, severity in enumerate(_SEVERITIES)}
     return sorted(found, key=lambda each: rank.get(each["severity"], len(rank)))
+
+
+def faults(run: Run) -> str:
+    """The errors and warnings among the findings in a few words; empty without any."""
+    found = [each for each in _findings(run) or [] if each["severity"] in ("error", "warning")]
+    codes = ", ".join(dict.fromkeys(each["code"] for each in found))
+    several = "" if len(found) == 1 else "s"
+    return f"{len(found)} finding{several} ({codes})" if found else ""
 
 
 def _sections(run: Run, results: Mapping[str, Any], curves: Curves) -> list[Section]:
@@ -365,12 +375,12 @@ def _optimization(run: Run, curves: Curves) -> list[Chart]:
     rate = charts.learning_rate(curves)
     if rate is not None:
         found.append(Chart("learning-rate", "Learning rate", rate))
-    clip = run.option("clip_norm")
+    given = clip = run.option("clip_norm", "not recorded")
     clip = float(clip) if isinstance(clip, (int, float)) and not isinstance(clip, bool) else None
     norm = charts.gradient_norm(curves, clip)
     if norm is not None:
         share = charts.clipped_share(curves, clip)
-        note = "Gradients were not clipped by their norm." if clip is None else ""
+        note = "Gradients were not clipped by their norm." if given is None else ""
         if share is not None:
             note = f"{capital(percent(share))} of the updates were clipped to {clip:g}."
         found.append(Chart("gradient-norm", "Gradient norm before clipping", norm, note))

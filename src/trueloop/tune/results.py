@@ -193,6 +193,8 @@ class TuningResults:
                     f"{best.raced.loss:.4g}, against {before:.4g}",
                 )
         why = "the same training, faster" if same else "nothing was found that helps"
+        if not same and any("(--minutes)" in note for note in self.notes):
+            why += ", but not all was measured: write a larger --minutes"
         return Proposal(options=same, results=results, why=why)
 
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import shutil
 import sys
-import textwrap
 from pathlib import Path
 from typing import Any
 
 from torch.utils._pytree import tree_map_only
 
-from trueloop.formatting import number
+from trueloop.formatting import broken, number
 from trueloop.tune.changes import OTHER
 from trueloop.tune.goal import GoalRun
 from trueloop.tune.range_test import RangeTest
@@ -39,9 +37,8 @@ def _print_lines(lines: list[str]) -> None:
     if not sys.stdout.isatty():
         print("\n".join(lines))
         return
-    width = shutil.get_terminal_size().columns
     for line in lines:
-        print(textwrap.fill(line, width, subsequent_indent="  ", break_on_hyphens=False))
+        print(broken(line))
 
 
 def _print_table(findings: TuningResults) -> None:

@@ -79,6 +79,7 @@ class TrialProcesses:
         self._prepare, self._args = prepare, args
         self._pid: int | None = None
         """Of the trial that is running."""
+        self._is_started = False
 
     def __enter__(self) -> TrialProcesses:
         context = multiprocessing.get_context("spawn")
@@ -88,6 +89,12 @@ class TrialProcesses:
             self._server.start()
         theirs.close()
         return self
+
+    def started(self, seconds: float | None = None) -> None:
+        """Wait until the process has imported what it needs and begins to read, or so long."""
+        if not self._is_started and self._connection.poll(seconds):
+            self._receive()
+            self._is_started = True
 
     def __exit__(self, *failure: object) -> None:
         self.stop(signal.SIGKILL)
@@ -100,7 +107,10 @@ class TrialProcesses:
     def ready(self, seconds: float | None = None) -> Any:
         """Wait until the data are read; the facts that `prepare` returned, None if that takes
         longer than `seconds`. Raises what `prepare` raised."""
-        if not self._connection.poll(seconds):
+        began = time.monotonic()
+        self.started(seconds)
+        left = None if seconds is None else max(0.0, seconds - (time.monotonic() - began))
+        if not self._is_started or not self._connection.poll(left):
             return None
         said = self._receive()
         if isinstance(said, BaseException):
@@ -142,7 +152,7 @@ class TrialProcesses:
             self._server.join(_GRACE)
             raise RunError(
                 "the process that reads the data and starts the trials ended unexpectedly "
-                "({_of_status(self._server.exitcode)}): see its output above"
+                f"({_of_status(self._server.exitcode)}): see its output above"
             ) from None
 
 
@@ -163,6 +173,7 @@ def _serve(prepare: Prepare, args: tuple[Any, ...], connection: Connection) -> N
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
     # The driver's own count of devices initialises CUDA, which a copy of this process cannot use.
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+    connection.send(None)  # all is imported
     try:
         run_job, facts = prepare(*args)
     except (TrueloopError, OSError, MemoryError) as error:
