@@ -167,7 +167,7 @@ class Backward(Event):
     """`foreign`: through `accelerator.backward`, `fabric.backward`, apex, ... which may do more."""
     undivided: bool = False
     """`foreign`, and known not to divide the loss by the micro-batches of an update (in source)."""
-    members: tuple[Any, frozenset[Model]] | None = field(default=None, repr=False)
+    members: tuple[int, frozenset[Model], frozenset[Model]] | None = field(default=None, repr=False)
     """Kept by `step_order.members_of`."""
 
 

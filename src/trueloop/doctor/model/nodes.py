@@ -26,10 +26,16 @@ def walk(node: ast.AST) -> list[ast.AST]:
     """A node and all nodes in it, level by level."""
     found = [node]
     for each in found:  # it grows meanwhile
-        for name in FIELDS[type(each)]:
-            value = getattr(each, name, None)
+        names = FIELDS[type(each)]
+        if not names:
+            continue
+        fields = vars(each)
+        for name in names:
+            value = fields.get(name)
+            if value is None:
+                continue
             if type(value) is list:
                 found += [part for part in value if part is not None] if None in value else value
-            elif value is not None:
+            else:
                 found.append(value)
     return found

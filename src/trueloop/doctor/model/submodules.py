@@ -80,6 +80,9 @@ class Nested:
 
     def members(self) -> frozenset[Self]:
         """The same without their order."""
+        known = self._inside
+        if known is not None and known.changes == Submodules.changes and known.family[0] is self:
+            return known.members
         return self._look_inside().members
 
     def covers(self, other: Self) -> bool:

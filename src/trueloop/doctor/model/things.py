@@ -122,8 +122,7 @@ class Optimizer(Thing):
     """The modules of each parameter group, where it holds them whole (in source)."""
     frozen_groups: frozenset[int] | None = None
     """Numbers of the groups without a parameter that can be trained (live)."""
-    own_step: bool = False
-    """Its class has a `step` of the user's own."""
+    own_step: bool = False  # its class has a `step` of the user's own
     arguments: dict[str, Any] = field(default_factory=dict, repr=False)
     """Those of its constructor that are plain values, by the names that torch gives them."""
     prepared: str = ""
@@ -136,18 +135,19 @@ class Optimizer(Thing):
     """It could be fused and is not; None where not looked at (live)."""
     fused_ratio: float | None = None
     """A fused step's time relative to its own."""
-    _members: tuple[tuple[Any, ...], frozenset[Model]] | None = field(default=None, repr=False)
+    _members: tuple[int, list[Model], frozenset[Model]] | None = field(default=None, repr=False)
 
     def members(self) -> frozenset[Model]:
         """Its `models` with everything inside them."""
-        key = Submodules.changes, *self.models
-        if self._members is None or self._members[0] != key:
-            self._members = key, frozenset().union(*(each.members() for each in self.models))
-        return self._members[1]
+        known, now = self._members, Submodules.changes
+        if known is None or known[0] != now or known[1] != self.models:
+            found = frozenset[Model]().union(*(each.members() for each in self.models))
+            known = self._members = now, [*self.models], found
+        return known[2]
 
     def trains(self, model: Model) -> bool:
         """It has parameters of `model`, as far as is known."""
-        return any(held.shares_parameters(model) for held in self.models)
+        return model in self.members() or not model.members().isdisjoint(self.models)
 
 
 @dataclass(eq=False, kw_only=True)

@@ -149,10 +149,14 @@ class BackwardNeverStepped(StepRule):
             default=0,
         )
         for backward in mine:
-            # The loss of a generator feeds its discriminator, too: that one's step is another.
-            apart = any(self.feeds(backward, each) for each in others)
-            if backward is mine[-1] or not (apart or backward.serial < cleared):
-                self.refute(backward.place)
+            if backward is not mine[-1]:
+                if backward.serial < cleared or backward.place in self.refuted:
+                    continue
+                if any(self.feeds(backward, each) for each in others):
+                    # The loss of a generator feeds its discriminator, too: that one's step is
+                    # another.
+                    continue
+            self.refute(backward.place)
         for optimizer, backward in self._reported:
             if optimizer is event.optimizer:
                 self.refute(backward.place)

@@ -127,9 +127,9 @@ class StepWithoutBackward(StepRule):
 
     def on_backward(self, event: Backward) -> None:
         for optimizer in self.timeline.optimizers:
-            if self._reaches(event, optimizer):
+            if optimizer not in self._reached and self._reaches(event, optimizer):
                 self._reached.add(optimizer)
-            if feeds(event, optimizer):
+            if optimizer not in self._fed and feeds(event, optimizer):
                 self._fed.add(optimizer)  # and cleared, where a step found nothing: TL101
 
     def on_sampling_gap(self, event: SamplingGap) -> None:

@@ -94,6 +94,9 @@ class AccumulationTailLost(StepRule):
             step = self.last_step(optimizer)
             if step is None:
                 continue
+            written = _written(step, event.loop)
+            if written is None and (optimizer, step.place) not in self._sizes:
+                continue
             left = [
                 each
                 for each in self.window(optimizer)
@@ -101,7 +104,7 @@ class AccumulationTailLost(StepRule):
             ]
             if not left or self._take_turns(optimizer, left[-1]):
                 continue
-            tail = self._watched(step, event.loop, left) or _written(step, event.loop)
+            tail = self._watched(step, event.loop, left) or written
             if tail is not None:
                 self._open.append(tail)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from trueloop.doctor.model.events import Backward, Event, GradTaken, ModelForward, ModeSet
 from trueloop.doctor.model.things import MODE_DEPENDENT_LAYERS, Loop, Model, Optimizer, Tensor, Turn
@@ -40,6 +41,7 @@ def words(name: str) -> set[str]:
     return {word.lower() for word in _WORD.findall(name)}
 
 
+@lru_cache(maxsize=4096)
 def names_validation(name: str) -> bool:
     """A name says that this is validation, and not training as well."""
     found = words(name)
@@ -78,10 +80,11 @@ def named_validation(event: Event) -> bool:
     return any(names_validation(name) for name in names if name)
 
 
-def _parts(function: str) -> list[str]:
+@lru_cache(maxsize=4096)
+def _parts(function: str) -> tuple[str, ...]:
     """The method's own name counts whatever the class is called: `Trainer.validate`."""
     holder, _, name = function.rpartition(".")
-    return [name] if words(name) & _TRAINING else [name, holder]
+    return (name,) if words(name) & _TRAINING else (name, holder)
 
 
 def may_switch(model: Model) -> bool:

@@ -144,11 +144,14 @@ def has_parameters_of(optimizer: Optimizer, model: Model) -> bool:
 
 def members_of(event: Backward) -> frozenset[Model]:
     """The models that the loss came through, with everything inside them."""
-    models = event.loss.models if event.loss is not None else frozenset()
-    key = Submodules.changes, models
-    if event.members is None or event.members[0] != key:
-        event.members = key, frozenset().union(*(each.members() for each in models))
-    return event.members[1]
+    if event.loss is None:
+        return frozenset()
+    models, known = event.loss.models, event.members
+    if known is not None and known[0] == Submodules.changes and known[1] is models:
+        return known[2]
+    found = frozenset[Model]().union(*(each.members() for each in models))
+    event.members = Submodules.changes, models, found
+    return found
 
 
 def feeds(event: Backward, optimizer: Optimizer) -> bool | None:

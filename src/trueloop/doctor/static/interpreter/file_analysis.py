@@ -36,7 +36,7 @@ from trueloop.doctor.static.interpreter.source_interpreter import SourceInterpre
 from trueloop.doctor.static.interpreter.statements import run_block
 from trueloop.doctor.static.interpreter.step_budget import OutOfBudgetError
 from trueloop.doctor.static.interpreter.survey import INTERESTING, last_name
-from trueloop.doctor.static.interpreter.syntax import once
+from trueloop.doctor.static.interpreter.syntax import nodes_of, once
 from trueloop.doctor.static.interpreter.unread_backwards import unread_backward
 from trueloop.doctor.static.interpreter.values import (
     Class,
@@ -296,8 +296,7 @@ def _untried(
 
 def _switched(modules: list[Module]) -> frozenset[str]:
     """The names of which a file calls `eval` or `train`."""
-    uses = (each for module in modules for each in module.survey.uses.items())
-    return frozenset(name for name, used in uses if not used.isdisjoint({"eval", "train"}))
+    return frozenset[str]().union(*(module.survey.switched for module in modules))
 
 
 def _ways_out(run: Interpreter) -> Iterator[tuple[str, bool]]:
@@ -375,8 +374,8 @@ def _calls_of_interest(tree: ast.Module) -> list[tuple[int, int]]:
     """Where a file has calls that bear on training, in order."""
     return sorted(
         (node.lineno, node.col_offset)
-        for node in walk(tree)
-        if isinstance(node, ast.Call) and last_name(node.func) in INTERESTING
+        for node in nodes_of(tree, ast.Call)
+        if last_name(node.func) in INTERESTING
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.static.interpreter.project import Project
+from trueloop.doctor.static.interpreter.syntax import once
 from trueloop.doctor.static.interpreter.values import Imported, Module
 
 FILES = 60
@@ -41,10 +42,11 @@ def _imports(project: Project, module: Module, name: str = "") -> Iterator[Impor
     """The imports of a file; of a package that passes names on, only what binds `name`, or may."""
     stars: list[Imported] = []
     bound = False
-    for node in walk(module.tree):
-        if isinstance(node, ast.Import) and not name:
-            yield from (Imported(each.name, "", module) for each in node.names)
-        elif isinstance(node, ast.ImportFrom):
+    for node in _import_statements(module.tree):
+        if isinstance(node, ast.Import):
+            if not name:
+                yield from (Imported(each.name, "", module) for each in node.names)
+        else:
             source = project.absolute(node.module or "", node.level, module)
             for each in node.names:
                 if each.name == "*":
@@ -54,3 +56,9 @@ def _imports(project: Project, module: Module, name: str = "") -> Iterator[Impor
                     yield Imported(source, each.name, module)
     if not bound:
         yield from stars
+
+
+@once
+def _import_statements(tree: ast.Module) -> list[ast.Import | ast.ImportFrom]:
+    """Those of a file, level by level."""
+    return [node for node in walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]

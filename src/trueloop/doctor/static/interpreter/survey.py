@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from trueloop.doctor.model.nodes import FIELDS, walk
@@ -124,6 +125,12 @@ class FileSummary:
                 contents.direct, contents.nested = contents.clears, contents.clears_nested
         self.decays = self._find_decays()
         self._trains: dict[str, tuple[bool, bool]] | None = None
+
+    @cached_property
+    def switched(self) -> frozenset[str]:
+        """The names of which the file calls `eval` or `train`."""
+        modes = {"eval", "train"}
+        return frozenset(name for name, used in self.uses.items() if not used.isdisjoint(modes))
 
     def _look(self, body: list[ast.stmt], into: CodeContents) -> None:
         waiting: list[tuple[ast.AST, tuple[CodeContents, ...], int]] = [

@@ -11,6 +11,7 @@ import functools
 import re
 import sys
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
@@ -142,9 +143,23 @@ def has_or(test: ast.expr) -> bool:
 
 
 @once
+def nodes_by_kind(tree: ast.AST) -> dict[type[ast.AST], list[ast.AST]]:
+    """All nodes of a file by their kind: it is walked once for all who look for some kinds."""
+    found: dict[type[ast.AST], list[ast.AST]] = defaultdict(list)
+    for node in walk(tree):
+        found[type(node)].append(node)
+    return dict(found)
+
+
+def nodes_of(tree: ast.AST, kind: type[Node]) -> list[Node]:
+    """The nodes of a kind in a file, level by level."""
+    return nodes_by_kind(tree).get(kind, [])  # type: ignore[return-value]
+
+
+@once
 def size_of(node: ast.AST) -> int:
     """How many nodes it is made of."""
-    return sum(1 for _ in walk(node))
+    return len(walk(node))
 
 
 @once
@@ -196,11 +211,13 @@ def layers_only_called(tree: ast.AST) -> frozenset[int]:
     """The calls, by identity, that make an object which is called and not kept: `Linear(3, 4)(x)`,
     or one under a local name that its function only calls."""
     found: set[int] = set()
-    for node in walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Call):
-            found.update(_made_in(node.func))
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            found.update(_only_called(node))
+    for call in nodes_of(tree, ast.Call):
+        if isinstance(call.func, ast.Call):
+            found.update(_made_in(call.func))
+    for function in nodes_of(tree, ast.FunctionDef):
+        found.update(_only_called(function))
+    for coroutine in nodes_of(tree, ast.AsyncFunctionDef):
+        found.update(_only_called(coroutine))
     return frozenset(found)
 
 

@@ -7,7 +7,7 @@ import ast
 from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.survey import BACKWARD
-from trueloop.doctor.static.interpreter.syntax import once
+from trueloop.doctor.static.interpreter.syntax import nodes_of, once
 from trueloop.doctor.static.interpreter.values import Function, Module
 
 _FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -46,6 +46,8 @@ def _is_out_of_reach(m: Interpreter, module: Module, backward: int) -> bool:
 def _holders(tree: ast.Module) -> dict[int, tuple[ast.ClassDef | None, _FunctionNode]]:
     """Backwards in functions and methods at the top of a file, by the identity of their nodes."""
     found: dict[int, tuple[ast.ClassDef | None, _FunctionNode]] = {}
+    if not any(each.attr in BACKWARD for each in nodes_of(tree, ast.Attribute)):
+        return found
     for outer in tree.body:
         cls = outer if isinstance(outer, ast.ClassDef) else None
         for each in outer.body if isinstance(outer, ast.ClassDef) else [outer]:

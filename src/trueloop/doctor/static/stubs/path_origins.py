@@ -11,7 +11,7 @@ from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls
 from trueloop.doctor.static.interpreter.survey import last_name
-from trueloop.doctor.static.interpreter.syntax import once
+from trueloop.doctor.static.interpreter.syntax import nodes_of, once
 from trueloop.doctor.static.interpreter.values import (
     Constant,
     LibraryMethod,
@@ -105,8 +105,8 @@ def _name(value: Value, depth: int = _DEPTH) -> str:
 def _saved_names(tree: ast.Module) -> frozenset[str]:
     """The names of files that are written out in calls of `torch.save`."""
     found: set[str] = set()
-    for node in walk(tree):
-        if isinstance(node, ast.Call) and last_name(node.func) == "save":
+    for node in nodes_of(tree, ast.Call):
+        if last_name(node.func) == "save":
             for argument in [*node.args[1:], *(each.value for each in node.keywords)]:
                 for part in walk(argument):
                     if isinstance(part, ast.Constant) and isinstance(part.value, str):

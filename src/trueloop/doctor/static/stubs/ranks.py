@@ -13,7 +13,7 @@ from trueloop.doctor.static.interpreter.attributes import set_environment
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.process_environment import WORLD_SIZES
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls
-from trueloop.doctor.static.interpreter.syntax import once, written
+from trueloop.doctor.static.interpreter.syntax import nodes_of, once, written
 from trueloop.doctor.static.interpreter.values import (
     NONE,
     Constant,
@@ -174,12 +174,13 @@ def _speaks_of_rank(test: ast.expr) -> bool:
 def _rank_flags(tree: ast.AST) -> frozenset[str]:
     """The names that a file gives to the answer: `main = rank == 0`, or a function returns it."""
     found: set[str] = set()
-    for node in walk(tree):
-        if isinstance(node, ast.Assign) and _is_answer(node.value):
+    for node in nodes_of(tree, ast.Assign):
+        if _is_answer(node.value):
             found.update(getattr(each, "attr", getattr(each, "id", "")) for each in node.targets)
-        elif isinstance(node, ast.FunctionDef):
-            value = node.body[-1].value if isinstance(node.body[-1], ast.Return) else None
-            found.add(node.name if value is not None and _is_answer(value) else "")
+    for function in nodes_of(tree, ast.FunctionDef):
+        last = function.body[-1]
+        value = last.value if isinstance(last, ast.Return) else None
+        found.add(function.name if value is not None and _is_answer(value) else "")
     return frozenset(found - {""})
 
 
@@ -198,6 +199,8 @@ def _is_decorated_for_rank(definition: ast.AST) -> bool:
 @once
 def _tests(definition: ast.AST) -> list[ast.If]:
     """The `if`s of a function or a module."""
+    if isinstance(definition, ast.Module):
+        return nodes_of(definition, ast.If)
     return [node for node in walk(definition) if isinstance(node, ast.If)]
 
 
