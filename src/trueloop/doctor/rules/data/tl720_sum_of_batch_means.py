@@ -43,7 +43,7 @@ loss = total / len(loader.dataset)
 In source, the means of the batches of one loader are added up (or collected in a list) and divided
 by the length of its data set, and its batches have several samples. Not reported:
 `reduction="sum"`, sums that are weighted by the batch size, counts of hits, and loaders whose batch
-size is not known.
+size is not known, or is 1 unless an option changes it.
 """
 
 from __future__ import annotations
@@ -59,11 +59,12 @@ class SumOfBatchMeans(Rule):
     def on_means_over_samples(self, event: MeansOverSamples) -> None:
         loader = event.loader
         size = loader.batch_size
-        times = f"{size} times" if isinstance(size, int) else "by the batch size"
+        known = isinstance(size, int)
+        small = f"{size} times too small" if known else "too small by a factor of the batch size"
         self.report(
             event.place,
             f"This divides a sum of batch means of {called(loader, 'the loader')} by the number of"
-            f" samples: the score is {times} too small.",
+            f" samples: the score is {small}.",
             fix="Multiply each batch's mean by its size before adding it, or divide by the number"
             " of batches.",
             related=[(loader.made, "the loader, whose batches have several samples")],

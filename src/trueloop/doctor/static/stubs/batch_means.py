@@ -7,6 +7,7 @@ import ast
 from trueloop.doctor.model.events import Used
 from trueloop.doctor.model.things import Dataset, Loader, Tensor
 from trueloop.doctor.model.value_events import MeansOverSamples
+from trueloop.doctor.static.interpreter.counters import by_default
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls
 from trueloop.doctor.static.interpreter.values import (
@@ -61,7 +62,7 @@ def _counts_samples(m: Interpreter, value: object, total: Value, node: ast.AST) 
 def _is_size(m: Interpreter, value: Unknown | Constant, loader: Loader) -> bool:
     """It is the number of samples that a loader goes through, in batches of several."""
     dataset = loader.attributes.get("dataset")
-    if dataset is None or loader.open or loader.batch_size in (1, None):
+    if dataset is None or loader.open or not _has_several(m, loader):
         return False
     if isinstance(value, Constant):
         size = loader.dataset.size if loader.dataset is not None else None
@@ -77,6 +78,12 @@ def _is_size(m: Interpreter, value: Unknown | Constant, loader: Loader) -> bool:
         return False
     with aside(m):
         return value.key == m.key(m.call_value(Method(dataset, own), [], node=own.node))
+
+
+def _has_several(m: Interpreter, loader: Loader) -> bool:
+    """Its batches have several samples, at least in a run without options."""
+    size = by_default(m, loader.batch_size)
+    return size is not None and size > 1
 
 
 def _adds_lengths(m: Interpreter, value: Value, loader: Loader, depth: int = _DEPTH) -> bool:
