@@ -46,8 +46,6 @@ shown), and tests.
 
 from __future__ import annotations
 
-import re
-
 from trueloop.doctor.model.events import Ended, FileLoaded, FileSaved, ModelForward, ModeSet
 from trueloop.doctor.model.findings import Remedy, Replace
 from trueloop.doctor.model.known_values import DictValue, Value, contents
@@ -55,8 +53,6 @@ from trueloop.doctor.model.things import Model
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called, state_dicts_in
 from trueloop.doctor.rules.shared.own_files import IN_MEMORY, OwnFiles
-
-_MODEL = re.compile(r"model|net|encoder|decoder|generator|discriminator|ema", re.I)
 
 
 class WholeModelPickled(Rule):
@@ -97,7 +93,7 @@ class WholeModelPickled(Rule):
         for key, model in _models_in(event.value):
             if model.kind.startswith("torch.jit.") or self._is_saved_well(model):
                 continue
-            if not (model.known or model in self._used or (key and _MODEL.search(key))):
+            if not (model.known or model in self._used):
                 continue
             remedies: list[Remedy] = []
             if event.value is model and event.what.line:

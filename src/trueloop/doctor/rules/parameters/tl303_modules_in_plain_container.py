@@ -59,7 +59,7 @@ from trueloop.doctor.model.known_values import DictValue, Sequence, Unknown, Val
 from trueloop.doctor.model.measurements import HiddenParameter, StrayResolved
 from trueloop.doctor.model.things import Model, Optimizer
 from trueloop.doctor.rules.base import Rule
-from trueloop.doctor.rules.shared.own_parameters import has_parameters
+from trueloop.doctor.rules.shared.own_parameters import has_parameters, owners_of_parameters
 
 
 class ModulesInPlainContainer(Rule):
@@ -164,7 +164,14 @@ class ModulesInPlainContainer(Rule):
 def _registers_parameters(model: Model, layer: Model) -> bool:
     """A `ParameterList` of the module was given the layer's parameters, or may have been."""
     given = [member.parameters_of for member in model.family()]
-    return any(each is None or any(one.covers(layer) for one in each) for each in given)
+    held = [one for each in given for one in each or ()]
+    return None in given or _is_held(layer, held)
+
+
+def _is_held(layer: Model, held: list[Model]) -> bool:
+    """All its parameters belong to one of these: those of a `Sequential` may come part by part."""
+    parts = owners_of_parameters(layer)
+    return bool(parts) and all(any(each.covers(part) for each in held) for part in parts)
 
 
 def layers_in(value: Value, depth: int = 2) -> Iterator[Model]:

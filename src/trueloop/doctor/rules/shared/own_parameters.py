@@ -20,6 +20,11 @@ def has_parameters(model: Model) -> bool:
     return any(_has_own(member) for member in model.family())
 
 
+def owners_of_parameters(model: Model) -> list[Model]:
+    """A module and its parts, as far as they certainly have parameters of their own."""
+    return [member for member in model.family() if _has_own(member)]
+
+
 def _has_own(member: Model) -> bool:
     head, _, short = member.kind.rpartition(".")
     if head == "torch.nn":

@@ -46,6 +46,7 @@ from trueloop.doctor.static.interpreter.values import (
     Super,
     Unknown,
     Value,
+    constant,
 )
 from trueloop.doctor.static.stubs.manual_updates import replaced_gradient
 from trueloop.doctor.static.stubs.optimizers import param_groups
@@ -358,13 +359,11 @@ def item_of(m: Interpreter, value: Any, index: Any, node: ast.AST) -> Value:
         of = (value, index) if isinstance(value, Unknown) else (value,)
         fresh = Unknown(f"{m.key(value)}{name}", of, loop_variant=bool(loop_of(index)))
         fresh.number = bool(getattr(value, "number", False))
-        word = index.value if isinstance(index, Constant) else None
-        found = guess(m, word, fresh, m.modules[-1]) if isinstance(word, str) else fresh
         if not fresh.loop_variant:
-            value.attributes[name] = found
-        if not isinstance(word, str) and is_sliced(m, index):
-            m.emit(Sliced, node, data=value, index=index, result=found)
-        return found
+            value.attributes[name] = fresh  # a name that is given to it says what it may be
+        if not isinstance(constant(index), str) and is_sliced(m, index):
+            m.emit(Sliced, node, data=value, index=index, result=fresh)
+        return fresh
     if isinstance(value, LibraryName):
         known = m.environment.variables.get(m.key(index)) if value.name == "os.environ" else None
         if known is not None:

@@ -44,6 +44,11 @@ _OF_REST: dict[tuple[type[ast.cmpop], object], bool] = {
     (ast.Gt, 0): True, (ast.GtE, 1): True, (ast.Lt, 1): False, (ast.LtE, 0): False,
 }  # fmt: skip
 """Comparisons of a remainder that ask whether there is one."""
+_DTYPES = {
+    "float16": "float16", "half": "float16", "bfloat16": "bfloat16", "float32": "float32",
+    "float": "float32", "float64": "float64", "double": "float64", "float8_e4m3fn": "float8_e4m3fn",
+}  # fmt: skip
+"""Types of numbers that a training runs in, by their names in `torch`."""
 _COMPARE = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -176,8 +181,8 @@ def compare(m: Interpreter, sign: ast.cmpop, left: Any, right: Any, node: ast.ex
         return _contained(m, kind, left, right, node)
     if isinstance(left, Constant) and isinstance(right, Constant):
         return _numbers(m, kind, left, right)
-    if kind in (ast.Eq, ast.NotEq) and isinstance(left, Sequence):
-        same = _same_items(left, right)
+    if kind in (ast.Eq, ast.NotEq):
+        same = _same_items(left, right) if isinstance(left, Sequence) else _same_type(left, right)
         if same is not None:
             return Constant(same == (kind is ast.Eq))
     if isinstance(left, Constant) and left.loop_variant and kind in (ast.Eq, ast.NotEq):
@@ -226,6 +231,14 @@ def _identity(
     if isinstance(left, LibraryName) and isinstance(right, LibraryName):
         return Constant((left.name == right.name) != negated)
     return Constant((left is right) != negated)
+
+
+def _same_type(left: object, right: object) -> bool | None:
+    """Two types of a tensor's numbers are one: `dtype == torch.float16`; None for other things."""
+    if not isinstance(left, LibraryName) or not isinstance(right, LibraryName):
+        return None
+    one, other = (_DTYPES.get(each.name.removeprefix("torch.")) for each in (left, right))
+    return None if one is None or other is None else one == other
 
 
 def _same_items(left: Sequence, right: object) -> bool | None:

@@ -21,10 +21,10 @@ from trueloop.doctor.static.interpreter.branches import (
 from trueloop.doctor.static.interpreter.counters import closes_window
 from trueloop.doctor.static.interpreter.decorators import decorate
 from trueloop.doctor.static.interpreter.expressions import arithmetic, evaluate
+from trueloop.doctor.static.interpreter.growing_lists import add_to_list
 from trueloop.doctor.static.interpreter.inference import guess, is_no_tensor
 from trueloop.doctor.static.interpreter.interpreter import ControlFlow, Interpreter
-from trueloop.doctor.static.interpreter.list_lengths import note_added
-from trueloop.doctor.static.interpreter.loops import adds_in_part, run_for, run_while
+from trueloop.doctor.static.interpreter.loops import run_for, run_while
 from trueloop.doctor.static.interpreter.match_statements import run_match
 from trueloop.doctor.static.interpreter.survey import last_name
 from trueloop.doctor.static.interpreter.syntax import has_or, once, shape, written
@@ -146,10 +146,7 @@ def _augmented(m: Interpreter, node: ast.AugAssign, scope: Scope) -> ControlFlow
     old = evaluate(m, _read(node), scope)
     value = evaluate(m, node.value, scope)
     if isinstance(old, Sequence) and isinstance(node.op, ast.Add):
-        if isinstance(value, Sequence):
-            extend(m, old, value.values, node.target, node)
-            old.open |= value.open
-            old.uncounted |= value.length != len(value.values)
+        add_to_list(m, old, value, node)
         return None
     result = arithmetic(m, node.op, old, value, node)
     if m.turns and isinstance(old, (Unknown, Checkpoint)) and constant(value) == 1:
@@ -219,27 +216,6 @@ def _summand(m: Interpreter, node: ast.AST, target: ast.expr) -> Location:
             if shape(one) == total:
                 return m.place(other)
     return NOWHERE
-
-
-def extend(
-    m: Interpreter, items: Sequence, values: list[Value], holder: ast.expr, node: ast.AST
-) -> None:
-    """Add to a list, which may outlive the turn."""
-    note_added(m, items, node, len(values))
-    items.grown = items.grown or adds_in_part(m, items)
-    m.history.write(items)
-    if not items.grown:
-        m.history.extended.append(id(items))
-    for value in values:
-        items.add(value)
-        if isinstance(value, Tensor) and value.graph and m.predates_turn(items.turns):
-            name = written(holder)
-            given = node.args if isinstance(node, ast.Call) else []
-            what = m.place(given[-1]) if given and len(values) == 1 else NOWHERE
-            m.emit(
-                TensorRetained, node, tensor=value, how="append", holder=name, container=items,
-                what=what, since=items.turns,
-            )  # fmt: skip
 
 
 def assign(

@@ -18,10 +18,10 @@ from trueloop.doctor.model.things import (
 )
 from trueloop.doctor.static.interpreter.attributes import read, write
 from trueloop.doctor.static.interpreter.conditions import instance_of
+from trueloop.doctor.static.interpreter.growing_lists import extend
 from trueloop.doctor.static.interpreter.imports import value_in
 from trueloop.doctor.static.interpreter.list_lengths import count_of
 from trueloop.doctor.static.interpreter.loops import elements
-from trueloop.doctor.static.interpreter.statements import extend
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.values import (
     NONE,

@@ -1,0 +1,46 @@
+"""Lists that statements and calls add to: `items += more`, `items.append(one)`."""
+
+from __future__ import annotations
+
+import ast
+
+from trueloop.doctor.model.events import TensorRetained
+from trueloop.doctor.model.things import NOWHERE, Tensor
+from trueloop.doctor.static.interpreter.interpreter import Interpreter
+from trueloop.doctor.static.interpreter.list_lengths import note_added
+from trueloop.doctor.static.interpreter.loops import adds_in_part
+from trueloop.doctor.static.interpreter.syntax import written
+from trueloop.doctor.static.interpreter.values import Parameters, Sequence, Value
+
+
+def add_to_list(m: Interpreter, items: Sequence, value: Value, node: ast.AugAssign) -> None:
+    """`items += value`."""
+    if isinstance(value, Sequence):
+        extend(m, items, value.values, node.target, node)
+        items.open |= value.open
+        items.uncounted |= value.length != len(value.values)
+        return
+    extend(m, items, [value] if isinstance(value, Parameters) else [], node.target, node)
+    items.uncounted = True
+    items.open |= not isinstance(value, Parameters)
+
+
+def extend(
+    m: Interpreter, items: Sequence, values: list[Value], holder: ast.expr, node: ast.AST
+) -> None:
+    """Add to a list, which may outlive the turn."""
+    note_added(m, items, node, len(values))
+    items.grown = items.grown or adds_in_part(m, items)
+    m.history.write(items)
+    if not items.grown:
+        m.history.extended.append(id(items))
+    for value in values:
+        items.add(value)
+        if isinstance(value, Tensor) and value.graph and m.predates_turn(items.turns):
+            name = written(holder)
+            given = node.args if isinstance(node, ast.Call) else []
+            what = m.place(given[-1]) if given and len(values) == 1 else NOWHERE
+            m.emit(
+                TensorRetained, node, tensor=value, how="append", holder=name, container=items,
+                what=what, since=items.turns,
+            )  # fmt: skip
