@@ -1,4 +1,4 @@
-"""The nodes of a syntax tree, as `ast.walk` gives them, in half its time."""
+"""The nodes of a syntax tree, as `ast.walk` gives them, in half its time, and what loops show."""
 
 from __future__ import annotations
 
@@ -39,3 +39,30 @@ def walk(node: ast.AST) -> list[ast.AST]:
             else:
                 found.append(value)
     return found
+
+
+def cut_at(loop: ast.AST) -> int | None:
+    """The turns after which a loop ends by their count, `if i == 3: break`; None where no such
+    test stands in it."""
+    if not isinstance(loop, (ast.For, ast.AsyncFor)):
+        return None
+    if isinstance(loop.body[-1], ast.Break):
+        return 1
+    counter = _counter(loop)
+    for each in loop.body if counter else ():
+        test = each.test if isinstance(each, ast.If) else None
+        if not isinstance(each, ast.If) or not isinstance(each.body[-1], ast.Break):
+            continue
+        if not isinstance(test, ast.Compare) or getattr(test.left, "id", "") != counter:
+            continue
+        limit = getattr(test.comparators[0], "value", None)
+        if type(limit) is int and isinstance(test.ops[0], (ast.Eq, ast.GtE, ast.Gt)):
+            return limit + 1
+    return None
+
+
+def _counter(loop: ast.For | ast.AsyncFor) -> str:
+    """The name that counts the turns of a loop over `enumerate(...)`; empty for other loops."""
+    counts = any(getattr(each, "id", "") == "enumerate" for each in walk(loop.iter))
+    first = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) and counts else None
+    return first.id if isinstance(first, ast.Name) else ""

@@ -470,8 +470,8 @@ class Loop:
     """The file whose count it resumes, or the value that it begins at (in source)."""
     exhausted: bool = False
     """It was seen to go to its end (live)."""
-    simulated: int = 0
-    """How many turns the reader goes through; 0 when live."""
+    simulated: int = 0  # turns that the reader goes through; 0 when live
+    cut_at: int | None = None  # a count of its turns ends it after so many
     framework: str = ""
     """The library whose own loop it is: `Lightning`, `Ignite` (in source)."""
     leaves: bool = False

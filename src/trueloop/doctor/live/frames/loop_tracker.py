@@ -13,6 +13,7 @@ from types import CodeType
 from trueloop.doctor.live.frames import source_map
 from trueloop.doctor.live.frames.user_frames import Site, place_at
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.nodes import cut_at
 from trueloop.doctor.model.things import Loader, Loop, Turn
 
 
@@ -214,7 +215,10 @@ class ThreadLoops:
             end = node.end_lineno or node.lineno
             whole = Location(whole.path, node.lineno, node.col_offset + 1, end, 0, whole.function)
         loop = Loop(
-            place=whole, variables=source_map.variables(node), leaves=source_map.leaves(node)
+            place=whole,
+            variables=source_map.variables(node),
+            leaves=source_map.leaves(node),
+            cut_at=None if isinstance(node, CodeType) else cut_at(node),
         )
         self.open.append(RunningLoop(loop, node, depth))
         self.open.sort(key=lambda each: each.depth)

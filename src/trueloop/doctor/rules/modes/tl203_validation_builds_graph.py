@@ -45,9 +45,10 @@ A loop over batches calls a model with autograd recording and computes no gradie
 the loader, loop or function has a validation name, or the model is in eval mode. The program trains
 elsewhere, or it only predicts, over a loader, with a network in eval mode that can be read, so
 recording is certainly on: a function without a visible caller may be called under `no_grad`. Not
-reported: outputs whose gradient is computed later, inputs that require gradients
-(adversarial examples, saliency), frozen models, loops over anything but batches, and passes in a
-block of `torch.enable_grad()` or `torch.set_grad_enabled(True)`, which is somebody's decision.
+reported: outputs whose gradient is computed later, inputs that require gradients (adversarial
+examples, saliency), frozen models, loops over anything but batches, loops that a count ends after a
+few batches, and passes in a block of `torch.enable_grad()` or `torch.set_grad_enabled(True)`, which
+is somebody's decision.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ from trueloop.doctor.model.events import Ended, ModelForward
 from trueloop.doctor.model.things import Tensor
 from trueloop.doctor.rules.shared.passes import called, is_of_library, pass_of
 from trueloop.doctor.rules.shared.recorded_validation import ValidationRule
+from trueloop.doctor.rules.shared.trials import is_trial
 
 
 class ValidationBuildsGraph(ValidationRule):
@@ -69,12 +71,12 @@ class ValidationBuildsGraph(ValidationRule):
 
     def on_ended(self, event: Ended) -> None:
         for forward in self.recorded():
-            if not self.kept_of(forward):
+            if not self.kept_of(forward) and not is_trial(forward):
                 self._report(forward, "validation")
         trains = self.trained or self.learning or self.forwards.used or event.unread_backward
         if event.whole_program and not trains:
             for forward in self.candidates:
-                if self._predicts(forward):
+                if self._predicts(forward) and not is_trial(forward):
                     self._report(forward, "prediction")
 
     def _predicts(self, forward: ModelForward) -> bool:

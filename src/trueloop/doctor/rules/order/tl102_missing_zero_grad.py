@@ -68,6 +68,7 @@ from trueloop.doctor.rules.shared.step_order import (
     named,
     relieves,
 )
+from trueloop.doctor.rules.shared.trials import is_trial
 
 _TORCH_LIKE = re.compile(
     r"Adam|SGD|RMSprop|Adagrad|Adadelta|Adafactor|Lion|L[aA][mM][bB]|LARS|Ranger|Rprop|Shampoo"
@@ -129,6 +130,8 @@ class MissingZeroGrad(StepRule):
             self._report(step, fed[0])
 
     def _report(self, step: OptimizerStep, backward: Backward) -> None:
+        if is_trial(step):
+            return
         name = named(step.optimizer, step.spelled)
         remedies = []
         if step.spelled and not step.closure:

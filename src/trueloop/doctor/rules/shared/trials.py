@@ -1,0 +1,23 @@
+"""Loops that are cut short after a few batches: time is measured, or a result is looked at."""
+
+from __future__ import annotations
+
+from trueloop.doctor.model.events import Event
+
+FEW = 12
+"""Turns, of all loops around an event taken together."""
+
+
+def is_trial(event: Event) -> bool:
+    """A count of the turns ends the loop over batches, and all loops around make few turns."""
+    turn = event.turn
+    if turn is None or turn.loop.cut_at is None:
+        return False
+    total = 1
+    for each in event.turns:
+        loop = each.loop
+        count = loop.turns if loop.cut_at is None else loop.cut_at
+        if not isinstance(count, int):
+            return False
+        total *= count
+    return total <= FEW

@@ -1,0 +1,17 @@
+"""Each epoch ends after three batches, but there are many epochs, and nothing clears."""
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+data = TensorDataset(torch.randn(64, 4), torch.randint(0, 2, (64,)))
+train_loader = DataLoader(data, batch_size=8, shuffle=True)
+net = nn.Linear(4, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(8):
+    for number, (inputs, targets) in enumerate(train_loader):
+        F.cross_entropy(net(inputs), targets).backward()
+        optimizer.step()  # <- TL102
+        if number == 2:
+            break
