@@ -42,8 +42,8 @@ def walk(node: ast.AST) -> list[ast.AST]:
 
 
 def cut_at(loop: ast.AST) -> int | None:
-    """The turns after which a loop ends by their count, `if i == 3: break`; None where no such
-    test stands in it."""
+    """The turns after which a loop ends by their count, `if i == 3: break`; None where it has no
+    such test."""
     if not isinstance(loop, (ast.For, ast.AsyncFor)):
         return None
     if isinstance(loop.body[-1], ast.Break):

@@ -21,7 +21,7 @@ def has_parameters(model: Model) -> bool:
 
 
 def owners_of_parameters(model: Model) -> list[Model]:
-    """A module and its parts, as far as they certainly have parameters of their own."""
+    """Of a module and its parts: those that certainly hold parameters themselves."""
     return [member for member in model.family() if _has_own(member)]
 
 
