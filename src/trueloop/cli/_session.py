@@ -382,7 +382,7 @@ def settings_of(run: Run, **changes: Any) -> Settings:
     if not isinstance(config.get("task"), str):
         raise RunError(
             f"{run.path} was not started by trueloop train (its config.json names no task): "
-            "name a run that was"
+            "use it in the program that trained it, or name a run of trueloop train"
         )
     config |= {name: value for name, value in changes.items() if value is not None}
     if config.get("parallel") != "fsdp":

@@ -455,7 +455,7 @@ def summarize(path: Path) -> RunSummary:
         results, log = run.results, LogReader(run.path / LOG)
         if not results:
             log.read()
-        monitor = results.get("monitor") or run.option("monitor")
+        monitor = results.get("monitor") or run.option("monitor", "val_loss")
         is_logged, evals = bool(len(log.updates) or log.evals), log.evals
         return RunSummary(
             path=path,
