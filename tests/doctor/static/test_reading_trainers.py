@@ -339,6 +339,55 @@ def test_networks_of_any_number_of_layers(made: str, mode: str) -> None:
     assert codes(text.replace("Deep(*given)", "Deep(given, 0.0)")) == []
 
 
+FUSED = """
+import torch
+import xformers.ops as xops
+from flash_attn import flash_attn_func
+from flash_attn.flash_attn_interface import flash_attn_qkvpacked_func
+from torch import nn
+
+class Attention(nn.Module):
+    def __init__(self, rate):
+        super().__init__()
+        self.project, self.rate = nn.Linear(8, 8), rate
+
+    def forward(self, x):
+        return self.project({call})
+
+net = Attention({rate})
+optimizer = torch.optim.Adam(net.parameters())
+for epoch in range(3):
+    net.train()
+    for _ in range(8):
+        x = torch.randn(4, 6, 2, 8)
+        optimizer.zero_grad()
+        (net(x) - x).pow(2).mean().backward()
+        optimizer.step()
+    net.eval()
+    with torch.no_grad():
+        print((net(x) - x).pow(2).mean().item())
+"""
+ASKED = "self.rate if self.training else 0.0"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "xops.memory_efficient_attention(x, x, x, p={rate})",
+        "xops.memory_efficient_attention(x, x, x, None, {rate})",
+        "flash_attn_func(x, x, x, {rate}, causal=True)",
+        "flash_attn_func(x, x, x, dropout_p={rate})",
+        "flash_attn_qkvpacked_func(x, {rate})",
+    ],
+)
+def test_fused_attention_that_drops_in_both_modes(call: str) -> None:
+    always = call.format(rate="self.rate")
+    assert codes(FUSED.format(call=always, rate=0.1)) == ["TL206"]
+    assert codes(FUSED.format(call=always, rate="float(input())")) == ["TL206"]
+    assert codes(FUSED.format(call=always, rate=0.0)) == []
+    assert codes(FUSED.format(call=call.format(rate=ASKED), rate=0.1)) == []
+
+
 LIT = """
 import lightning
 import torch

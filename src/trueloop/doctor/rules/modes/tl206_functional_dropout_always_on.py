@@ -42,7 +42,8 @@ def forward(self, x):
 
 The call is in the `forward` of a module (or in what it calls), certainly without `training`, by
 name or by position; or it is `scaled_dot_product_attention` with a `dropout_p`, which it applies in
-both modes (a number, or in a program that trains the module). An explicit `training=True` is
+both modes (a number, or in a program that trains the module), or xformers' or flash-attn's function
+of that kind. An explicit `training=True` is
 accepted. Not reported: calls under a condition on the mode (`if self.training:`, an early return),
 probability 0 (also as the default of an option), Monte-Carlo dropout (evaluation calls the module
 again and again with one input), an option that only the calls of the training turn on, functions
@@ -54,6 +55,7 @@ dropout Tacotron 2 keeps on at inference.
 from __future__ import annotations
 
 import itertools
+import re
 
 from trueloop.doctor.model.events import (
     Backward,
@@ -68,7 +70,7 @@ from trueloop.doctor.model.things import Model
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.passes import Forwards
 
-_ATTENTION = "scaled_dot_product_attention"
+_ATTENTION = re.compile(r"scaled_dot_product_attention|memory_efficient_attention|flash_attn_\w+")
 
 
 class FunctionalDropoutAlwaysOn(Rule):
@@ -107,7 +109,7 @@ class FunctionalDropoutAlwaysOn(Rule):
                 continue
             if self._is_asked_for(call.module):
                 continue
-            if call.p is None and call.function == _ATTENTION and not self._trains(call.module):
+            if call.p is None and _ATTENTION.match(call.function) and not self._trains(call.module):
                 continue  # a rate that is 0 in most configurations, in a file of layers alone
             self._report(call)
 
@@ -150,11 +152,15 @@ class FunctionalDropoutAlwaysOn(Rule):
             event.place,
             f"`{event.function}` ignores the module's train/eval mode: dropout stays on after"
             " `eval()`, so validation and inference drop activations at random.",
-            fix="Pass `dropout_p=self.dropout if self.training else 0.0`."
-            if event.function == _ATTENTION
+            fix=f"Pass `{_rate(event.function)}=self.dropout if self.training else 0.0`."
+            if _ATTENTION.match(event.function)
             else "Pass `training=self.training`, or use `nn.Dropout`.",
             remedies=_remedy(event.last_argument, event.receiver),
         )
+
+
+def _rate(function: str) -> str:
+    return "p" if function == "memory_efficient_attention" else "dropout_p"
 
 
 def _is_same_call(one: ModelForward, two: ModelForward) -> bool:

@@ -115,15 +115,33 @@ def _dropout(call: LibraryCall) -> Value:
     )
 
 
-@calls("torch.nn.functional.scaled_dot_product_attention")
+_ATTENTION = {
+    "torch.nn.functional.scaled_dot_product_attention": (4, "dropout_p"),
+    "xformers.ops.memory_efficient_attention": (4, "p"),
+    "flash_attn.flash_attn_func": (3, "dropout_p"),
+    "flash_attn.flash_attn_qkvpacked_func": (1, "dropout_p"),
+    "flash_attn.flash_attn_kvpacked_func": (2, "dropout_p"),
+    "flash_attn.flash_attn_varlen_func": (7, "dropout_p"),
+    "flash_attn.flash_attn_varlen_qkvpacked_func": (3, "dropout_p"),
+    "flash_attn.flash_attn_varlen_kvpacked_func": (6, "dropout_p"),
+}
+"""Functions that drop attention weights: which argument is the rate."""
+_ATTENTION |= {
+    name.replace("flash_attn.", "flash_attn.flash_attn_interface.", 1): given
+    for name, given in _ATTENTION.items()
+    if name.startswith("flash_attn.")
+}
+
+
+@calls(*_ATTENTION)
 def _attention(call: LibraryCall) -> Value:
-    """Its `dropout_p` knows nothing of the mode."""
+    """Its rate knows nothing of the mode."""
     m = call.machine
     module = next((each for each in reversed(m.receivers) if isinstance(each, Model)), None)
     call.emit(
         FunctionalDropout,
-        function="scaled_dot_product_attention",
-        p=dropout_rate(m, call.arg(4, "dropout_p", Constant(0))),
+        function=call.name.rpartition(".")[2],
+        p=dropout_rate(m, call.arg(*_ATTENTION[call.name], Constant(0))),
         training=None if call.open else False,
         module=module,
         asks_mode=module is not None and _mode_is_asked(call),
