@@ -48,6 +48,7 @@ from trueloop.doctor.static.interpreter.values import (
     Value,
     constant,
 )
+from trueloop.doctor.static.stubs.containers import item_in
 from trueloop.doctor.static.stubs.manual_updates import replaced_gradient
 from trueloop.doctor.static.stubs.optimizers import param_groups
 from trueloop.doctor.static.stubs.tensors import (
@@ -346,12 +347,9 @@ def item_of(m: Interpreter, value: Any, index: Any, node: ast.AST) -> Value:
                 return Constant(value.value[index.value])
             except (TypeError, IndexError, KeyError):
                 return m.unknown(node, (value,))
-    if isinstance(value, Model) and isinstance(index, Constant):
-        children = list(value.children.values())
-        if isinstance(index.value, int) and -len(children) <= index.value < len(children):
-            return children[index.value]
-        if isinstance(index.value, str) and index.value in value.children:
-            return value.children[index.value]
+    inside = isinstance(value, Model) and isinstance(index, Constant)
+    if inside and (layer := item_in(value, index.value)) is not None:
+        return layer
     if isinstance(value, (Unknown, OpaqueObject)):
         name = f"[{m.key(index)}]"
         if name in value.attributes:
@@ -496,4 +494,6 @@ def unpack(
         ]
     if isinstance(value, Parameters):
         return [value] * count
+    if isinstance(value, Model) and value.complete and len(value.children) == count:
+        return [*value.children.values()]
     return [m.unknown(node, (value,), key=f"{m.key(value)}[{i}]") for i in range(count)]

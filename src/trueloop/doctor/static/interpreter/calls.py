@@ -122,7 +122,7 @@ def _library(
 ) -> Value:
     known = find_call(name)
     if known is not None:
-        return known(LibraryCall(m, node, name, args, kwargs, None, rest is not None))
+        return known(LibraryCall(m, node, name, args, kwargs, None, rest is not None, rest or ()))
     everything = [*args, *kwargs.values(), *(rest or [])]
     clears_by_name(m, name, node)
     head, _, last = name.rpartition(".")

@@ -90,12 +90,15 @@ def _plan(m: Interpreter, value: Any, node: ast.AST) -> LoopPlan:
     if isinstance(value, (Sequence, Constant, DictValue, Parameters)):
         return _plan_of_container(m, value, node)
     if isinstance(value, Model):
-        children = list(value.children.values())
-        if children and value.complete:
-            return _exactly([*children])
-        if children and container_of(value) in ("ModuleList", "Sequential"):
+        kind = container_of(value)
+        layers: list[Value] = [*value.children.values()]
+        if kind == "ModuleDict":
+            layers = [Constant(name) for name in value.children]
+        if layers and value.complete:
+            return _exactly(layers)
+        if layers and kind:
             # Layers of which the number is unknown: those that are known stand for the others.
-            return LoopPlan(min(len(children), 2), lambda loop, index: children[index])
+            return LoopPlan(min(len(layers), 2), lambda loop, index: layers[index])
     if isinstance(value, Tensor):
         count = 2 if m.turns or m.inside_models else TURNS
         return LoopPlan(count, lambda loop, index: derive(m, node, value))

@@ -9,7 +9,7 @@ and notes that the arguments were handed over.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeVar, overload
@@ -37,6 +37,8 @@ class LibraryCall:
     """The receiver of a method call."""
     open: bool = False
     """There are more arguments that are not known (`*args`, `**kwargs`)."""
+    spread: Sequence[Value] = ()
+    """The containers that these are in."""
 
     @overload
     def arg(self, position: int, name: str = "") -> Value | None: ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from trueloop.doctor.static.interpreter.calls import call as call_value
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls
 from trueloop.doctor.static.interpreter.values import Constant, OpaqueObject, Value, constant
 from trueloop.doctor.static.interpreter.with_blocks import autocast_of
@@ -70,3 +71,19 @@ def _device(value: Value) -> str | None:
 def _nothing(call: LibraryCall) -> Value:
     given = call.arg(0, "enter_result")
     return OpaqueObject("contextlib.nullcontext", entered=given)
+
+
+_OF_CHECKPOINT = frozenset(
+    "use_reentrant preserve_rng_state context_fn determinism_check debug early_stop".split()
+)
+
+
+@calls("torch.utils.checkpoint.checkpoint")
+def _checkpointed(call: LibraryCall) -> Value:
+    """The function with its arguments: that it runs again in the backward changes nothing here."""
+    if not call.args:
+        return call.unknown(*call.kwargs.values())
+    function, *args = call.args
+    kwargs = {name: value for name, value in call.kwargs.items() if name not in _OF_CHECKPOINT}
+    rest: list[Value] | None = [] if call.open else None
+    return call_value(call.machine, function, args, kwargs, call.node, rest)

@@ -40,6 +40,7 @@ from trueloop.doctor.static.interpreter.values import (
     Unknown,
     Value,
 )
+from trueloop.doctor.static.stubs.containers import free_name, named_so
 from trueloop.doctor.static.stubs.settings import overridden
 from trueloop.doctor.static.stubs.tensors import add_up
 
@@ -249,7 +250,8 @@ def _is_tensor(call: LibraryCall) -> Value:
 def _getattr(call: LibraryCall) -> Value:
     name = call.const(1)
     if not isinstance(name, str):
-        return call.unknown(*call.args)
+        layer = named_so(call.args[0], call.arg(1))
+        return layer if layer is not None else call.unknown(*call.args)
     return read(call.machine, call.args[0], name, call.node)
 
 
@@ -260,8 +262,7 @@ def _setattr(call: LibraryCall) -> Value:
         write(call.machine, call.args[0], name, call.args[2], call.node)
     elif len(call.args) == 3 and isinstance(call.args[0], Model):
         model, value = call.args[0], call.args[2]
-        key = call.machine.key(call.args[1])
-        write(call.machine, model, f"<{key}>", value, call.node)
+        write(call.machine, model, free_name(model, call.args[1]), value, call.node)
     elif len(call.args) == 3 and isinstance(call.args[0], Instance):
         overridden(call.args[0])
     return NONE

@@ -13,6 +13,7 @@ from trueloop.doctor.static.interpreter.values import (
     Constant,
     DictValue,
     Sequence,
+    Unknown,
     Value,
 )
 
@@ -47,6 +48,7 @@ def fill(call: LibraryCall, model: Model, short: str) -> None:
     first = call.arg(0)
     if len(call.args) == 1 and isinstance(first, DictValue):
         parts = [(str(key), value) for key, value in first.entries.items()]
+        parts += [(f"<{i}>", value) for i, value in enumerate(first.rest)]
         model.complete = not first.open
     elif len(call.args) == 1 and isinstance(first, Sequence):
         parts = [(str(i), value) for i, value in enumerate(first.values)]
@@ -54,6 +56,9 @@ def fill(call: LibraryCall, model: Model, short: str) -> None:
     elif len(call.args) == 1 and isinstance(first, Model) and short == "ModuleList":
         parts = list(first.children.items())
     model.complete &= not call.open
+    for each in call.spread:  # `nn.Sequential(*[Layer() for _ in range(count)])`
+        if isinstance(each, Sequence):
+            parts += [(str(len(parts) + i), value) for i, value in enumerate(each.values)]
     for name, value in parts:
         add_child(model, name, value)
 
@@ -74,7 +79,7 @@ def _append(call: LibraryCall) -> Value:
     elif call.name in ("extend", "update"):
         extend(model, call.arg(0))
     else:
-        add_child(model, str(call.const(0) or f"<{len(model.children)}>"), call.arg(1))
+        add_child(model, str(call.const(0) or free_name(model, call.arg(0))), call.arg(1))
     return model if call.name == "append" else NONE
 
 
@@ -92,3 +97,45 @@ def extend(model: Model, value: Value | None) -> None:
         add_child(model, str(len(model.children)), each)
     known = isinstance(value, (Sequence, DictValue)) and not value.open
     model.complete &= known or (isinstance(value, Model) and value.complete)
+
+
+def item_in(model: Model, index: object) -> Value | None:
+    """`layers[0]`, `layers[:-1]` or `layers["first"]`; None where it is not known."""
+    children: list[Value] = [*model.children.values()]
+    if isinstance(index, slice) and container_of(model) in ("ModuleList", "Sequential"):
+        try:
+            return Sequence("list", children[index], not model.complete)
+        except (TypeError, ValueError):
+            return None
+    if isinstance(index, int) and -len(children) <= index < len(children):
+        return children[index]
+    return model.children.get(index) if isinstance(index, str) else None
+
+
+@methods(Model, "items", "keys", "values")
+def _entries(call: LibraryCall) -> Value:
+    """Of a `ModuleDict`."""
+    model: Model = call.receiver
+    pairs: list[tuple[Value, Value]] = [(Constant(k), v) for k, v in model.children.items()]
+    found: list[Value] = [Sequence("tuple", [*pair]) for pair in pairs]
+    if call.name != "items":
+        found = [pair[call.name == "values"] for pair in pairs]
+    return Sequence("list", found, not model.complete)
+
+
+def free_name(model: Model, written: Value | None) -> str:
+    """A name for a layer whose own is not known: `self.add_module(f"layer{i}", layer)`."""
+    return f"<{_pattern(written)}>{len(model.children)}"
+
+
+def named_so(owner: Value, written: Value | None) -> Value | None:
+    """The last layer that was given a name of this kind: `getattr(self, f"layer{i}")`."""
+    kind = f"<{_pattern(written)}>"
+    children = owner.children if isinstance(owner, Model) else {}
+    return next((children[name] for name in reversed(children) if name.startswith(kind)), None)
+
+
+def _pattern(written: Value | None) -> str:
+    """`layer{}` of `f"layer{i}"`."""
+    last = written.of[-1] if isinstance(written, Unknown) and written.of else None
+    return last.value if isinstance(last, Constant) and isinstance(last.value, str) else ""

@@ -251,12 +251,13 @@ def _through(call: LibraryCall, model: Model) -> Value:
             m, call.node, "__call__", call.args, call.kwargs, model.wraps, call.open
         )
         return run_forward(inner, direct=False)
-    if is_sequential(model) and model.complete and call.args:
+    if is_sequential(model) and call.args:
         value = call.args[0]
         for child in model.children.values():
             inner = LibraryCall(m, call.node, "__call__", [value], {}, child)
             value = run_forward(inner, direct=False)
-        return value
+        if model.complete:
+            return value
     parents = [
         tensor
         for value in (*call.args, *call.kwargs.values())
@@ -431,16 +432,6 @@ def _members(call: LibraryCall) -> Value:
     if call.name.startswith("named"):
         values = [Sequence("tuple", [call.unknown(), each]) for each in inner]
     return Sequence("list", values[:8], not model.complete or len(values) > 8)
-
-
-@methods(Model, "items", "keys", "values")
-def _dict_of_modules(call: LibraryCall) -> Value:
-    children = call.receiver.children
-    if call.name == "keys":
-        return Sequence("list", [Constant(key) for key in children])
-    if call.name == "values":
-        return Sequence("list", list(children.values()))
-    return Sequence("list", [Sequence("tuple", [Constant(k), v]) for k, v in children.items()])
 
 
 @methods(Model, "zero_grad")

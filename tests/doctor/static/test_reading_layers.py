@@ -1,0 +1,93 @@
+"""Networks whose layers are in containers, and how many there are is unknown: they are entered."""
+
+from __future__ import annotations
+
+import pytest
+
+from trueloop.doctor.static import check_text
+
+NETWORK = """
+import copy, sys, torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+from torch.utils.data import DataLoader
+
+class Block(nn.Module):
+    def __init__(self, rate):
+        super().__init__()
+        self.layer, self.rate = nn.Linear(8, 8), rate
+
+    def forward(self, x):
+        return self.layer(F.scaled_dot_product_attention(x, x, x, dropout_p={rate}))
+
+def copies(layer, count):
+    return nn.ModuleList([copy.deepcopy(layer) for _ in range(count)])
+
+class Net(nn.Module):
+    def __init__(self, count, rate):
+        super().__init__()
+        self.count = count
+        {made}
+        self.head = nn.Linear(8, 2)
+
+    def forward(self, x):
+        {used}
+        return self.head(x)[:, 0]
+
+net = Net(int(sys.argv[1]), float(sys.argv[2]))
+optimizer = torch.optim.Adam(net.parameters())
+for x, y in DataLoader(torch.load("a.pt"), shuffle=True):
+    optimizer.zero_grad()
+    F.cross_entropy(net(x), y).backward()
+    optimizer.step()
+"""
+MANY = "[Block(rate) for _ in range(count)]"
+LIST, NAMED = f"self.all = nn.ModuleList({MANY})", "{f'b{i}': Block(rate) for i in range(count)}"
+PAIRS = "[nn.ModuleList([Block(rate), nn.Linear(8, 8)]) for _ in range(count)]"
+ADDED = "for i in range(count): self.add_module(f'b{i}', Block(rate))"
+CONTAINERS = {
+    "list": (LIST, "for block in self.all: x = block(x)"),
+    "list of a list that grows": (
+        "found = []\n        for _ in range(count): found.append(Block(rate))\n"
+        "        self.all = nn.ModuleList(found)",
+        "for block in self.all: x = block(x)",
+    ),
+    "in place": (
+        "self.all = nn.ModuleList()\n        for _ in range(count): self.all += [Block(rate)]",
+        "for block in self.all: x = block(x)",
+    ),
+    "copies": ("self.all = copies(Block(rate), count)", "for block in self.all: x = block(x)"),
+    "numbered": (LIST, "for number, block in enumerate(self.all): x = block(x)"),
+    "by its number": (LIST, "for number in range(self.count): x = self.all[number](x)"),
+    "the first ones": (LIST, "for block in self.all[:2]: x = block(x)"),
+    "recomputed": (LIST, "for block in self.all: x = checkpoint(block, x, use_reentrant=False)"),
+    "pairs": (f"self.all = nn.ModuleList({PAIRS})", "for one, two in self.all: x = two(one(x))"),
+    "sequence": (f"self.all = nn.Sequential(*{MANY})", "x = self.all(x)"),
+    "sequence that grows": (
+        "self.all = nn.Sequential()\n"
+        "        for i in range(count): self.all.add_module(str(i), Block(rate))",
+        "x = self.all(x)",
+    ),
+    "dict": (f"self.all = nn.ModuleDict({NAMED})", "for name in self.all: x = self.all[name](x)"),
+    "entries of a dict": (
+        f"self.all = nn.ModuleDict({NAMED})", "for name, block in self.all.items(): x = block(x)",
+    ),
+    "list in a dict": (
+        f"self.all = nn.ModuleDict(dict(drop=nn.Dropout(rate), blocks=nn.ModuleList({MANY})))",
+        "for block in self.all.blocks: x = block(x)",
+    ),
+    "by name": (ADDED, "for i in range(self.count): x = getattr(self, f'b{i}')(x)"),
+    "set by name": (
+        "for i in range(count): setattr(self, f'b{i}', Block(rate))",
+        "for i in range(self.count): x = getattr(self, f'b{i}')(x)",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("made", "used"), CONTAINERS.values(), ids=CONTAINERS)
+def test_layers_of_any_number_are_entered(made: str, used: str) -> None:
+    always = NETWORK.format(made=made, used=used, rate="self.rate")
+    asked = NETWORK.format(made=made, used=used, rate="self.rate if self.training else 0.0")
+    assert [found.code for found in check_text(always, "a.py", strict=True).findings] == ["TL206"]
+    assert check_text(asked, "a.py", strict=True).findings == []
