@@ -40,7 +40,8 @@ In one program, from its start: a model with randomly initialised layers is crea
 of any loop, to a constant or an option; then that model is trained with those first weights. Not
 reported: an earlier seed, a seed that is itself drawn at random or read off a clock, weights that
 are loaded, copied or set before, weights that are drawn again after the seed (`reset_parameters`,
-`nn.init`, `apply`), and seeds after training has started (for samples, plots, evaluation).
+`nn.init`, `apply`), a seed in the constructor of a module, which governs the weights of that module,
+and seeds after training has started (for samples, plots, evaluation).
 """
 
 from __future__ import annotations
@@ -82,9 +83,15 @@ class SeededTooLate(Rule):
         self._late: tuple[Location, Location, str] | None = None
         self._settled = False
         """A seed was set first, or training has begun: later seeds are not checked."""
+        self._kinds: set[str] = set()
+        """The classes of the modules that were made."""
+        self._seeding = ""
+        """The class in whose constructor the seed is set."""
 
     def on_made(self, event: Made) -> None:
         thing = event.thing
+        if isinstance(thing, Model):
+            self._kinds.add(thing.kind.rpartition(".")[2])
         if self._seed is None and isinstance(thing, Model) and thing.known:
             always = not event.turns and not event.guards
             if always and draws_weights(thing):
@@ -137,11 +144,15 @@ class SeededTooLate(Rule):
             model.made.path != event.place.path for model in self._models
         )
         self._seed = where_seeded(event)
+        cls, _, method = event.place.function.rpartition(".")
+        self._seeding = cls if method == "__init__" else ""
 
     def on_backward(self, event: Backward) -> None:
         if self._settled:
             return
         self._settled = True
+        if self._seeding in self._kinds:
+            return  # a module seeds the weights that its constructor draws, and no others
         if self._seed is None:
             return
         trained: Any = event.loss.models if event.loss is not None else ()
