@@ -26,7 +26,6 @@ IN_NUMBERS = frozenset(
         "TL510-bad_chunks_sorted_by_length",
         "TL510-bad_inner_loop_with_a_scaler",
         "TL510-bad_sum_over_its_own_count",
-        "TL602-bad_function_of_the_epoch",
         "TL603-bad_step_size_of_updates",
         "TL603-bad_warm_up_by_a_function",
         "TL605-bad_cosine_in_a_while_loop",

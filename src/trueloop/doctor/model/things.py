@@ -119,7 +119,7 @@ class Optimizer(Thing):
     partial: bool = False
     """Of some of its `models` it may hold only some parameters (in source)."""
     groups: list[list[Model]] | None = None
-    """The modules of each parameter group, where it holds them whole (in source)."""
+    """The modules of each parameter group, none for one that is not known whole (in source)."""
     frozen_groups: frozenset[int] | None = None
     """Numbers of the groups without a parameter that can be trained (live)."""
     own_step: bool = False  # its class has a `step` of the user's own
@@ -158,7 +158,8 @@ class Scheduler(Thing):
     optimizer: Optimizer | None = None
     arguments: dict[str, Any] = field(default_factory=dict, repr=False)
     """Those of its constructor, by the names that torch (or transformers) gives them. Lengths are
-    of the kind `Size`; `milestones` is a list of such, None if not all of it is known."""
+    of the kind `Size`; `milestones` is a list of such, None if not all of it is known; `lr_lambda`
+    is the function's length (in source)."""
     written: dict[str, str] = field(default_factory=dict, repr=False)
     """How each argument is written in the source."""
     option_defaults: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -177,8 +178,7 @@ class Scheduler(Thing):
     """The program asks for its values with `get_lr()`, and may apply them itself."""
     first_count: int | None = None
     """Its `last_epoch` before the first `step()` that was seen; 0 in source, if nothing sets it."""
-    calls_between_samples: int = 0
-    """Calls of `step()` that came while no update was sampled (live)."""
+    calls_between_samples: int = 0  # of `step()` (live)
     sampled_calls: int = 0
     rates: list[tuple[int, float]] = field(default_factory=list, repr=False)  # by position (live)
     own_step: bool = False
@@ -401,11 +401,11 @@ class Tensor(Thing):
     counts: bool = field(default=False, init=False)  # `torch.arange(...)` (in source)
     fill: float | None = field(default=None, init=False)  # the one number in it (in source)
     padding: frozenset[float] = field(default=frozenset(), init=False)  # of its rows (in source)
-    data_of: Tensor | None = field(default=None, init=False)
-    """The tensor whose `.grad` or `.data` it is (in source)."""
+    data_of: Tensor | None = field(default=None, init=False)  # whose `.data` it is (in source)
     holder: Optimizer | None = field(default=None, init=False)  # its optimizer (in source)
-    terms: Any = field(default=None, init=False)
-    """The summands: two values, or a container of them (in source)."""
+    terms: Any = field(default=None, init=False)  # two summands, or a container of them (in source)
+    one_hot_of: tuple[Tensor, Tensor | None] | None = field(default=None, init=False)
+    """The labels, as one-hot rows, and what these were multiplied with (in source)."""
     divided_by: Size = field(default=None, init=False)  # of a loss, the last time (in source)
     made_from: Sequence[Any] = field(default=(), init=False, repr=False)
     """The argument of a factory function: `torch.tensor(values)` (in source)."""

@@ -1,20 +1,29 @@
+"""Given word vectors, which go on learning at a rate of their own."""
+
 import torch
 from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
-torch.manual_seed(2)
-tuned = nn.Embedding.from_pretrained(torch.randn(30, 4), freeze=False)
-thawed = nn.Embedding.from_pretrained(torch.randn(30, 4))
-thawed.weight.requires_grad = True
-fixed = nn.Embedding.from_pretrained(torch.randn(30, 4))
-head = nn.Linear(12, 2)
-first = torch.optim.SGD(tuned.parameters(), lr=0.1)
-second = torch.optim.SGD(thawed.parameters(), lr=0.1)
-third = torch.optim.SGD(head.parameters(), lr=0.1)
-for _ in range(8):
-    word = torch.randint(0, 30, (12,))
-    for each in (first, second, third):
-        each.zero_grad()
-    scores = head(torch.cat([tuned(word), thawed(word), fixed(word)], dim=1))
-    nn.functional.cross_entropy(scores, word % 2).backward()
-    for each in (first, second, third):
-        each.step()
+
+class BagOfWords(nn.Module):
+    def __init__(self, vectors):
+        super().__init__()
+        self.words = nn.Embedding.from_pretrained(vectors, freeze=False)
+        self.out = nn.Linear(vectors.shape[1], 2)
+
+    def forward(self, tokens):
+        return self.out(self.words(tokens).mean(1))
+
+
+torch.manual_seed(0)
+model = BagOfWords(torch.randn(40, 8))
+others = [p for name, p in model.named_parameters() if "words" not in name]
+groups = [{"params": model.words.parameters(), "lr": 1e-4}, {"params": others, "lr": 1e-2}]
+optimizer = torch.optim.Adam(groups)
+data = TensorDataset(torch.randint(40, (128, 6)), torch.randint(2, (128,)))
+for epoch in range(4):
+    for tokens, labels in DataLoader(data, batch_size=16, shuffle=True):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(tokens), labels)
+        loss.backward()
+        optimizer.step()

@@ -76,7 +76,7 @@ class OptimizerHoldsFrozenAlone(FrozenModules):
         return frozenset(
             number
             for number, models in enumerate(optimizer.groups or ())
-            if optimizer.known and all(self._is_frozen(model) for model in models)
+            if optimizer.known and models and all(map(self._is_frozen, models))
         )
 
     def _is_frozen(self, model: Model) -> bool:

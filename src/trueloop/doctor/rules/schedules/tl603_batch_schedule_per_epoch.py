@@ -82,7 +82,7 @@ class BatchSchedulePerEpoch(ScheduleRule):
         calls = clock.per_epoch()
         if len(calls) < 2 or clock.per_batch() or not clock.scheduler.known:
             return
-        loop = self._batches(clock, calls[0])
+        loop = loop_between(clock, calls[0])
         if loop is None:
             return
         batches = batches_of(loop)
@@ -101,12 +101,13 @@ class BatchSchedulePerEpoch(ScheduleRule):
                 fix=f"{where_to_step(clock.scheduler, 'batch')} its length in epochs.",
             )
 
-    def _batches(self, clock: ScheduleClock, call: SchedulerStep) -> Loop | None:
-        """The loop over batches with the optimizer steps between two scheduler steps."""
-        turn = clock.epoch_turns(call)[-1]
-        inside = [step for step in clock.steps if turn in step.turns]
-        loops = [loop for step in inside if (loop := clock.batch_loop(step)) is not None]
-        return loops[0] if len(loops) > 1 else None
+
+def loop_between(clock: ScheduleClock, call: SchedulerStep) -> Loop | None:
+    """The loop over batches with the optimizer steps between two scheduler steps."""
+    turn = clock.epoch_turns(call)[-1]
+    inside = [step for step in clock.steps if turn in step.turns]
+    loops = [loop for step in inside if (loop := clock.batch_loop(step)) is not None]
+    return loops[0] if len(loops) > 1 else None
 
 
 def counted_in_batches(

@@ -41,7 +41,8 @@ scheduler = get_linear_schedule_with_warmup(optimizer, 0, total)
 ## How it is detected
 
 Both numbers are known: as numbers in a program that is read from its start, or as products of the
-same quantities (`len(loader) * args.epochs`). Steps are counted over the loops that contain them,
+same quantities (`len(loader) * args.epochs`). The length of a `LambdaLR` is the quantity in its
+function at which that comes down to its end. Steps are counted over the loops that contain them,
 and once per accumulated update under `if (i + 1) % n == 0`. A program that was watched to its end
 shows by itself that a schedule is over: its steps are one and a half (cosine) or two times its
 length, or nothing is left of a `LambdaLR`'s learning rate in the second half. Not reported:
@@ -60,6 +61,10 @@ from trueloop.doctor.model.events import Event, Made, SchedulerStep
 from trueloop.doctor.rules.schedules.tl602_epoch_schedule_per_batch import (
     counted_in_epochs,
     gone_early,
+)
+from trueloop.doctor.rules.schedules.tl603_batch_schedule_per_epoch import (
+    counted_in_batches,
+    loop_between,
 )
 from trueloop.doctor.rules.shared import symbolic
 from trueloop.doctor.rules.shared.schedule_clock import (
@@ -237,6 +242,9 @@ def _per_epoch(
     if not turns or successor is not None:
         phase = _phase(clock, call, successor)
         return _compared(clock, length, phase) if phase else ""
+    inner = loop_between(clock, call)
+    if inner is not None and counted_in_batches(clock, call, batches_of(inner)):
+        return ""  # TL603 says so
     outer = turns[0].loop
     indices = [turn.index for each in clock.calls for turn in each.turns if turn.loop is outer]
     if len(indices) != len(set(indices)) or (outer.simulated and len(indices) != outer.simulated):

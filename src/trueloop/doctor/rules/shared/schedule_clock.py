@@ -30,10 +30,12 @@ _LENGTHS = {
     "get_cosine_with_hard_restarts_schedule_with_warmup": "num_training_steps",
     "get_polynomial_decay_schedule_with_warmup": "num_training_steps",
     "get_scheduler": "num_training_steps",
+    "LambdaLR": "lr_lambda",
     "WarmupLinearSchedule": "num_training_steps",
     "WarmupCosineSchedule": "num_training_steps",
 }
-"""Kind of schedule -> the argument that says how long it is."""
+"""Kind of schedule -> the argument that says how long it is; of a function, the step at which it
+ends (in source)."""
 
 
 class Length(NamedTuple):
@@ -62,7 +64,13 @@ def length_of(scheduler: Scheduler) -> Length | None:
     found = symbolic.parse(arguments.get(name))
     if found is None:
         return None
+    if name == "lr_lambda":
+        return Length(found, _named(written[name], symbolic.number(found)))
     return Length(found, f"{name}={written.get(name) or arguments.get(name)}")
+
+
+def _named(name: str, number: float | None) -> str:
+    return f"{name}={number:g}" if number is not None and name.isidentifier() else name
 
 
 def _length_of_sequence(scheduler: Scheduler) -> Length | None:

@@ -21,7 +21,16 @@ class _Passing(NamedTuple):
 def where_passed(m: Interpreter, node: ast.Call, name: str) -> Location:
     """The call that decides the keyword argument `name` of `node`: a function that only hands on
     what it was given is not the one that has to change."""
-    place, passing = m.place(node), _of_keyword(node, name)
+    return _outermost(m, node, name, _of_keyword(node, name))
+
+
+def where_variable_passed(m: Interpreter, node: ast.expr, name: str) -> Location:
+    """The call that decides the variable `name`, which `node` uses in the function that runs."""
+    return _outermost(m, node, name, _Passing(ast.Name(name), ()))
+
+
+def _outermost(m: Interpreter, node: ast.expr, name: str, passing: _Passing) -> Location:
+    place = m.place(node)
     for level in range(len(m.calls), 0, -1):
         where, definition = m.calls[level - 1]
         args = getattr(definition, "args", None)

@@ -266,7 +266,9 @@ def one_label_each(parts: list[Dataset]) -> bool:
     return None not in labels and len(known) == len(labels) > 1
 
 
-def _label_of_all(dataset: Dataset) -> int | str | None:
+def _label_of_all(dataset: Dataset) -> float | str | None:
+    if len(dataset.tensors) == 2 and isinstance(dataset.tensors[1], Tensor):
+        return dataset.tensors[1].fill
     read = dataset.cls.lookup("__getitem__") if isinstance(dataset.cls, Class) else None
     if not isinstance(read, Function) or dataset.size == 1:
         return None

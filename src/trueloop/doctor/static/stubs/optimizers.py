@@ -59,7 +59,7 @@ def _optimizer(call: LibraryCall) -> Value:
 
 
 def _groups(call: LibraryCall, given: Value) -> list[list[Model]] | None:
-    """The modules of each group; None if a group may hold anything else."""
+    """The modules of each group, none for a group that may hold anything else."""
     groups = [given]
     if isinstance(given, Sequence) and any(isinstance(each, DictValue) for each in given.values):
         groups = given.values
@@ -69,10 +69,9 @@ def _groups(call: LibraryCall, given: Value) -> list[list[Model]] | None:
     for each in groups:
         group = Optimizer()
         hold(call, group, each)
-        if group.partial or group.tensors or not group.complete or not group.models:
-            return None
-        found.append(group.models)
-    return found
+        is_whole = group.complete and not group.partial and not group.tensors
+        found.append(group.models if is_whole else [])
+    return found if any(found) else None
 
 
 def hold(call: LibraryCall, optimizer: Optimizer, given: Value | None, depth: int = 5) -> None:

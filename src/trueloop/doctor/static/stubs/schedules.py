@@ -14,6 +14,7 @@ from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.model.things import Optimizer, Scheduler, Size
 from trueloop.doctor.static.interpreter.calls import enter
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
+from trueloop.doctor.static.interpreter.passed_arguments import where_variable_passed
 from trueloop.doctor.static.interpreter.stub_lookup import MISSING, LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.syntax import once, written
 from trueloop.doctor.static.interpreter.values import (
@@ -27,6 +28,7 @@ from trueloop.doctor.static.interpreter.values import (
     constant,
 )
 from trueloop.doctor.static.stubs.options import option_default, options_of
+from trueloop.doctor.static.stubs.rate_functions import length_of_function
 
 _WARMUP = ("num_warmup_steps", "num_training_steps")
 SIGNATURES: dict[str, tuple[str, ...]] = {
@@ -143,6 +145,11 @@ def fill(call: LibraryCall, made: Scheduler, *, first: int = 0) -> None:
         made.schedules = [each for each in inner.values if isinstance(each, Scheduler)]
     if made.kind == "LambdaLR":
         made.decay = _base_of_power(call.arg(1, "lr_lambda"))
+        found = length_of_function(call.machine, call.arg(1, "lr_lambda"))
+        if found is not None:
+            made.arguments["lr_lambda"] = _size(call, found.steps)
+            made.written["lr_lambda"] = found.written
+            made.made = where_variable_passed(call.machine, call.node, found.written)
     made.options = options_of(call.machine)
     made.stepped_names = _stepped_names(call.machine)
 

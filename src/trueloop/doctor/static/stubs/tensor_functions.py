@@ -23,6 +23,7 @@ from trueloop.doctor.static.interpreter.values import (
 from trueloop.doctor.static.stubs import constant_gradients, tensor_shapes as shapes
 from trueloop.doctor.static.stubs.batch_means import notice_mean
 from trueloop.doctor.static.stubs.manual_updates import cleared, notice, owner_of
+from trueloop.doctor.static.stubs.one_hot import sum_over_classes
 from trueloop.doctor.static.stubs.options import default_texts
 from trueloop.doctor.static.stubs.statistics import notice as notice_statistic
 from trueloop.doctor.static.stubs.tensors import (
@@ -203,6 +204,8 @@ def _reduce(call: LibraryCall) -> Value:
     made = derive(call.machine, call.node, call.receiver, keeps_loss=True)
     made.shape = shapes.of_method(call.name, call.receiver.shape, call.args, call.kwargs)
     notice_statistic(call.machine, call.receiver, call.name, call.args, call.kwargs, made)
+    if call.name == "sum":
+        sum_over_classes(call, call.receiver, call.const(0, "dim"))
     if not call.args and "dim" not in call.kwargs:
         made.reduced = call.name
         if call.name == "mean":
@@ -403,6 +406,8 @@ def _torch(call: LibraryCall) -> Value:
         constant_gradients.forget_unknown(call, made)
     if isinstance(first, Tensor):
         notice_statistic(call.machine, first, name, call.args[1:], call.kwargs, made)
+        if name == "sum":
+            sum_over_classes(call, first, call.const(1, "dim"))
     made.shape = shapes.of_call(name, call.args, call.kwargs)
     if name in _PRODUCTS and len(call.args) == 2:
         made.activation = of_product(call.machine, call.args[0], call.args[1], call.node)

@@ -87,6 +87,7 @@ def derive(
         made.activation, made.role = first.activation, first.role if not on else ""
         made.values, made.padding = first.values, first.padding
         made.reduced, made.volatile = first.reduced, first.volatile
+        made.one_hot_of, made.fill = first.one_hot_of, first.fill
     if recorded and any(parent.gradient or parent.constant_terms for parent in parents):
         constant_gradients.carry(made, parents, linear=keeps_loss or same)
     return made
@@ -182,7 +183,18 @@ def combine(m: Interpreter, sign: ast.operator, left: Value, right: Value, node:
         made.activation = of_product(m, left, right, node)
     elif isinstance(sign, ast.Add):
         made.activation = _with_bias(left, right)
+    elif isinstance(sign, ast.Mult) and len(mine) == 2:
+        made.one_hot_of = _times_one_hot(*mine)
     return made
+
+
+def _times_one_hot(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor] | None:
+    """The labels of the factor that has one-hot rows, and the other factor."""
+    for rows, factor in ((left, right), (right, left)):
+        labels, other = rows.one_hot_of or (None, None)
+        if labels is not None and other is None:
+            return labels, factor
+    return None
 
 
 def of_product(m: Interpreter, left: object, right: object, node: ast.AST) -> Activation | None:
@@ -396,6 +408,8 @@ def flagged(m: Interpreter, tensor: Tensor, needs: bool | None, node: ast.AST) -
 def set_element(m: Interpreter, tensor: Tensor, value: object, node: ast.AST) -> None:
     """`tensor[...] = value`."""
     tensor.padding |= _filled_up(tensor, node)
+    if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Tuple):
+        tensor.fill = None
     if tensor.grad_of is not None or tensor.data_of is not None:
         notice(m, tensor, value, node)
     elif isinstance(value, Tensor):
