@@ -68,7 +68,7 @@ UNSEEN = frozenset(
         "TL206-bad_attention_in_many_blocks",
         "TL206-bad_rate_of_the_options",
         "TL408-bad_one_hot_focal_loss",  # the one-hot rows have no name when the backward begins
-        "TL603-bad_cosine_by_a_function_per_epoch",  # nothing shows that it should have gone further
+        "TL603-bad_cosine_by_a_function_per_epoch",  # all steps before its end are made
         "TL605-bad_warm_up_and_cosine_by_a_function",
         "TL501-bad_clamped_by_hand",
         "TL501-bad_clipped_by_hand",

@@ -40,7 +40,7 @@ _COMPARISONS: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
 _LONG = 1000.0
 """Steps on trial, where the real number is not known."""
 _TRIALS = (0.1 * _LONG, 0.1)
-"""What else is not known is a warm-up in steps, or a share."""
+"""Values of the other names that are not known: a warm-up in steps, or a share."""
 _MOST = 3
 """Names of unknown value that are tried out."""
 
@@ -111,7 +111,7 @@ class RateFunction(NamedTuple):
     """The parameter that is the number of the step."""
 
     def __call__(self, names: dict[str, float], step: float) -> float | None:
-        """What it returns at a step; None where that cannot be computed."""
+        """The rate at a step; None where that cannot be computed."""
         local = names | {self.counter: step}
         try:
             if isinstance(self.definition, ast.Lambda):
