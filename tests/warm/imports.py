@@ -12,7 +12,8 @@ from pathlib import Path
 COMMAND = (
     "attr", "docstring_parser", "jinja2", "jsonargparse", "matplotlib.figure", "plotly.offline",
     "polars", "PIL.ImageDraw", "PIL.ImageOps", "rich._emoji_codes", "rich.progress", "tomllib",
-    "torch.profiler", "torch.utils.flop_counter", "torch.utils.serialization.config",
+    "torch.profiler", "torch.profiler._cupti_monitor", "torch.utils.flop_counter",
+    "torch.utils.serialization.config",
     "trueloop.checkpoint", "trueloop.cli._doctor", "trueloop.cli._training",
     "trueloop.cli.train", "trueloop.doctor.live.session", "trueloop.loop",
     "trueloop.optimizers", "trueloop.run", "trueloop.run.rank_log", "trueloop.tasks",

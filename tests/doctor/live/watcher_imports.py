@@ -5,12 +5,16 @@ from __future__ import annotations
 import gc
 import importlib
 import pkgutil
+from contextlib import suppress
 
 gc.disable()  # until all is imported: it stays
 
 
 def import_and_freeze() -> None:
-    import torch._dynamo  # noqa: F401  (the first optimizer would, in every child)
+    import torch._dynamo  # (the first optimizer would, in every child)
+
+    with suppress(ModuleNotFoundError):  # the first record_function would; an older torch has none
+        import torch.profiler._cupti_monitor  # noqa: F401
 
     from trueloop.doctor import live
     from trueloop.doctor.live.patches.dynamo_skip import leave_to_python

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from trueloop.doctor.live.frames.source_map import SourceFile, source_of
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.nodes import walk
 
 _LIBRARIES = frozenset("torch F nn np numpy random math copy jnp".split())
 """Libraries whose functions may give noise on the one batch of the update."""
@@ -98,8 +99,8 @@ def _bound_around(
 
 def _function_around(source: SourceFile, inner: ast.For) -> ast.FunctionDef | None:
     found = None
-    for node in ast.walk(source.tree) if source.tree is not None else ():
-        if isinstance(node, ast.FunctionDef) and any(each is inner for each in ast.walk(node)):
+    for node in source.nodes:
+        if isinstance(node, ast.FunctionDef) and any(each is inner for each in walk(node)):
             found = node
     return found
 
@@ -123,15 +124,15 @@ def _assignments(
 
 
 def _bound(target: ast.expr) -> Iterator[str]:
-    for node in ast.walk(target):
+    for node in walk(target):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
 
 
 def _names(node: ast.AST) -> Iterator[str]:
     """The names that an expression reads, without those that its comprehensions bind."""
-    own = {name for each in ast.walk(node) if isinstance(each, ast.comprehension)
+    own = {name for each in walk(node) if isinstance(each, ast.comprehension)
            for name in _bound(each.target)}  # fmt: skip
-    for each in ast.walk(node):
+    for each in walk(node):
         if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load) and each.id not in own:
             yield each.id

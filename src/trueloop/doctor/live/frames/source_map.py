@@ -10,6 +10,7 @@ from types import CodeType
 
 from trueloop.doctor.model import vocabulary
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.nodes import walk
 
 LoopNode = ast.For | ast.AsyncFor | ast.While
 COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
@@ -27,6 +28,8 @@ class SourceFile:
             self.tree: ast.Module | None = ast.parse(text) if text else None
         except (SyntaxError, ValueError, RecursionError):
             self.tree = None
+        self.nodes: list[ast.AST] = []
+        """All of the tree: most questions about a file look through each."""
         self._loops: list[tuple[int, int, LoopNode]] = []
         self._functions: list[tuple[int, int]] = []
         self._statements: dict[int, list[ast.stmt]] = {}
@@ -34,7 +37,8 @@ class SourceFile:
             self._index(self.tree)
 
     def _index(self, tree: ast.Module) -> None:
-        for node in ast.walk(tree):
+        self.nodes = walk(tree)
+        for node in self.nodes:
             if isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
                 last = node.body[-1].end_lineno or node.lineno
                 self._loops.append((node.lineno, last, node))
@@ -85,7 +89,7 @@ class SourceFile:
     def call_at(self, place: Location) -> ast.Call | None:
         """The call that a place spans."""
         statement = self.statement_at(place.line)
-        for node in ast.walk(statement) if statement is not None else ():
+        for node in walk(statement) if statement is not None else ():
             if isinstance(node, ast.Call) and _spans(node, place):
                 return node
         return None
@@ -127,8 +131,13 @@ def loops_of(code: CodeType, line: int) -> tuple[LoopNode | CodeType, ...]:
 @lru_cache(maxsize=8192)
 def turns_recording_on(path: str, line: int) -> bool:
     """A line is in a block or a function that turns autograd on in so many words."""
-    tree = source_of(path).tree
-    for node in ast.walk(tree) if tree is not None else ():
+    return any(first <= line <= last for first, last in _recorded_lines(path))
+
+
+@lru_cache(maxsize=512)
+def _recorded_lines(path: str) -> tuple[tuple[int, int], ...]:
+    found = []
+    for node in source_of(path).nodes:
         asked: list[ast.expr] = []
         if isinstance(node, (ast.With, ast.AsyncWith)):
             asked = [each.context_expr for each in node.items]
@@ -137,9 +146,8 @@ def turns_recording_on(path: str, line: int) -> bool:
         if not any(map(_turns_on, asked)):
             continue
         assert isinstance(node, (ast.With, ast.AsyncWith, ast.FunctionDef, ast.AsyncFunctionDef))
-        if node.body[0].lineno <= line <= (node.end_lineno or 0):
-            return True
-    return False
+        found.append((node.body[0].lineno, node.end_lineno or 0))
+    return tuple(found)
 
 
 def _turns_on(node: ast.expr) -> bool:
@@ -226,20 +234,20 @@ def variables(node: LoopNode | CodeType) -> tuple[str, ...]:
     """The names that a loop binds."""
     if not isinstance(node, (ast.For, ast.AsyncFor)):
         return ()
-    return tuple(name.id for name in ast.walk(node.target) if isinstance(name, ast.Name))
+    return tuple(name.id for name in walk(node.target) if isinstance(name, ast.Name))
 
 
 def leaves(node: LoopNode | CodeType) -> bool:
     """A `break` or `return` may end the loop early."""
     if isinstance(node, CodeType):
         return False
-    return any(isinstance(each, (ast.Break, ast.Return)) for each in ast.walk(node))
+    return any(isinstance(each, (ast.Break, ast.Return)) for each in walk(node))
 
 
 def dotted(node: ast.AST) -> str:
     """`a.b[c]` as it is written; empty for anything that computes."""
     plain = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Load, ast.Store)
-    if all(isinstance(each, plain) for each in ast.walk(node)):
+    if all(isinstance(each, plain) for each in walk(node)):
         return ast.unparse(node)
     return ""
 
@@ -247,7 +255,7 @@ def dotted(node: ast.AST) -> str:
 def names_in(place: Location) -> Iterator[str]:
     """The names in the statement at a place."""
     statement = source_of(place.path).statement_at(place.line)
-    for node in ast.walk(statement) if statement is not None else ():
+    for node in walk(statement) if statement is not None else ():
         if isinstance(node, ast.Name):
             yield node.id
 
@@ -255,24 +263,22 @@ def names_in(place: Location) -> Iterator[str]:
 @lru_cache(maxsize=2048)
 def calls_method(path: str, name: str, method: str) -> bool:
     """A file calls a method on something of this name, whatever it belongs to."""
-    tree = source_of(path).tree
-    return tree is not None and any(
+    return any(
         isinstance(node, ast.Attribute)
         and node.attr == method
         and (getattr(node.value, "attr", None) or getattr(node.value, "id", None)) == name
-        for node in ast.walk(tree)
+        for node in source_of(path).nodes
     )
 
 
 @lru_cache(maxsize=512)
 def speaks_of(path: str, beginnings: tuple[str, ...]) -> bool:
     """A file has a string that begins like one of these."""
-    tree = source_of(path).tree
-    return tree is not None and any(
+    return any(
         isinstance(node, ast.Constant)
         and isinstance(node.value, str)
         and node.value.strip("^").startswith(beginnings)
-        for node in ast.walk(tree)
+        for node in source_of(path).nodes
     )
 
 
@@ -286,9 +292,8 @@ def saves_parts(path: str) -> bool:
 @lru_cache(maxsize=1024)
 def assigned(path: str, names: frozenset[str]) -> tuple[str, ...]:
     """The values assigned to attributes of these names, anywhere in a file."""
-    tree = source_of(path).tree
     found = []
-    for node in ast.walk(tree) if tree is not None else ():
+    for node in source_of(path).nodes:
         if not isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) or node.value is None:
             continue
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
@@ -302,12 +307,11 @@ def assigned(path: str, names: frozenset[str]) -> tuple[str, ...]:
 @lru_cache(maxsize=1024)
 def returned(path: str, names: frozenset[str]) -> tuple[str, ...]:
     """The values that functions of these names return, anywhere in a file."""
-    tree = source_of(path).tree
     return tuple(
         ast.unparse(node.value)
-        for function in (ast.walk(tree) if tree is not None else ())
+        for function in source_of(path).nodes
         if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and function.name in names
-        for node in ast.walk(function)
+        for node in walk(function)
         if isinstance(node, ast.Return) and node.value is not None
     )
 
@@ -327,13 +331,13 @@ def tests_above(path: str, line: int) -> tuple[str, ...]:
         return ()
     around = [
         node
-        for node in ast.walk(tree)
+        for node in source_of(path).nodes
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         and node.lineno <= line <= (node.end_lineno or 0)
     ]
     definition: ast.AST = around[-1] if around else tree
     found = [ast.unparse(each) for each in getattr(definition, "decorator_list", ())]
-    for node in ast.walk(definition):
+    for node in walk(definition):
         if isinstance(node, ast.If) and node.lineno <= line:
             inside = line <= (node.end_lineno or 0)
             leaves = isinstance(node.body[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break))
@@ -349,12 +353,12 @@ def is_conditional(place: Location) -> bool:
     """A line is inside an `if` of the innermost loop or function around it."""
     file = source_of(place.path)
     begins = max((node.lineno for node in file.loops_around(place.line)), default=0)
-    return file.tree is not None and any(
+    return any(
         isinstance(node, ast.If)
         and begins < node.lineno <= place.line <= (node.end_lineno or 0)
         and node.lineno > begins
         and not (node.test.lineno <= place.line <= (node.test.end_lineno or 0))
-        for node in ast.walk(file.tree)
+        for node in file.nodes
     )
 
 
@@ -373,10 +377,9 @@ _LEAVE_ALONE = frozenset(
 @lru_cache(maxsize=1024)
 def given_away(path: str, name: str) -> bool:
     """Something of this name is, somewhere in a file, handed to what the file does not define."""
-    tree = source_of(path).tree
-    if tree is None or not name:
+    if not name:
         return False
-    nodes = list(ast.walk(tree))
+    nodes = source_of(path).nodes
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     own = {node.name for node in nodes if isinstance(node, kinds)} | _LEAVE_ALONE
     return any(

@@ -21,12 +21,20 @@ _PACKAGE = "trueloop.doctor.live"
 _INSIDE = f"{_PACKAGE}."
 _left: set[str] = set()
 """The modules that have been left to Python: once is enough in a process."""
+_newest = [""]
+"""The module that had been imported last by then."""
 
 
 def leave_to_python() -> None:
     """Tell the compiler to begin with no function of ours, nor with what it calls, except where
     that is what the program itself has called. What it compiles as a part of something larger
     still goes through the functions that were put into torch."""
+    # The last that was imported tells whether any has been since: to look at the name of each is
+    # to copy its page of memory where many processes are forked from one that has imported all.
+    newest = next(reversed(sys.modules))
+    if newest == _newest[-1]:
+        return
+    _newest[-1] = newest
     for name in sys.modules.keys() - _left:
         if name == _PACKAGE or name.startswith(_INSIDE):
             _left.add(name)

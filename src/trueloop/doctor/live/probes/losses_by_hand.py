@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import threading
 from collections import Counter
+from functools import lru_cache
 from math import prod
 from types import FrameType
 from typing import TYPE_CHECKING, TypeGuard
@@ -23,6 +24,7 @@ from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.live.probes.retained_graphs import let_go
 from trueloop.doctor.model.events import BatchFetched
 from trueloop.doctor.model.loss_measurements import BroadcastDifference, HandwrittenSoftmax
+from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.model.things import Tensor
 
 if TYPE_CHECKING:
@@ -221,9 +223,8 @@ def _taken(frame: FrameType, rows: int) -> set[Shape]:
     stretch of a longer vector, or numbers picked by so many indices, as one side. None where any
     side is given dimensions: all pairs may be meant."""
     for each, _ in zip(user_frames.frames_of_user(frame), range(_FRAMES), strict=False):
-        tree = source_map.source_of(each.f_code.co_filename).tree
-        sides = [] if tree is None else list(_sides(tree))
-        if any(_is_reshaped(side) for side in sides):
+        sides = _sides(each.f_code.co_filename)
+        if not sides:
             continue
         names = FrameNames(each)
         try:
@@ -234,18 +235,21 @@ def _taken(frame: FrameType, rows: int) -> set[Shape]:
     return set()
 
 
-def _sides(tree: ast.Module) -> Iterator[ast.expr]:
-    for node in ast.walk(tree):
+@lru_cache(maxsize=512)
+def _sides(path: str) -> tuple[ast.expr, ...]:
+    """What a file's differences and products are made of; empty where any of it is reshaped."""
+    found: list[ast.expr] = []
+    for node in source_map.source_of(path).nodes:
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Sub, ast.Mult)):
-            yield node.left
-            yield node.right
+            found += node.left, node.right
+    return () if any(map(_is_reshaped, found)) else tuple(found)
 
 
 def _is_reshaped(side: ast.expr) -> bool:
     return any(
         (isinstance(node, ast.Attribute) and node.attr in _RESHAPES)
         or (isinstance(node, ast.Subscript) and _has_none(node.slice))
-        for node in ast.walk(side)
+        for node in walk(side)
     )
 
 
