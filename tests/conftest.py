@@ -11,10 +11,15 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported; subpr
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # where a test asks for more, none spins
 
 from order import dealt
-from warm_python import warm_forkserver
+from warm_python import warm_forkserver, warm_workers
 
 gc.disable()  # until all tests are collected: what is imported stays
 warm_forkserver()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes() -> None:
+    warm_workers()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

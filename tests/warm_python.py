@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import redirect_stdout
-from multiprocessing import forkserver, resource_tracker
+from multiprocessing import forkserver, resource_tracker, util
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
@@ -25,36 +25,41 @@ from warm.imports import COMMAND, RANKS
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 _WARM = Path(__file__).with_name("warm")
+_SHARED = "TRUELOOP_WARM_ORDERS"
+"""The number of the socket to the server that all workers of pytest-xdist share."""
 _servers: dict[tuple[str, ...], _Server] = {}
-"""By the program, and what they have imported."""
+"""By the script, or `-m` for all else, and what they have imported."""
 
 
 class Popen(subprocess.Popen[Any]):
-    """`subprocess.Popen` of `python SCRIPT WORDS`, `python -m MODULE WORDS` or the command of a
-    Python script on its own. Of its options it knows the streams, `cwd`, `env`, `text` and
-    `start_new_session`; the process is not a child of this one."""
+    """`subprocess.Popen` of `python SCRIPT WORDS`, `python -m MODULE WORDS`, `python -c TEXT` or
+    the command of a Python script on its own. Of its options it knows the streams, `cwd`, `env`,
+    `text`, `pass_fds` and `start_new_session`; the process is not a child of this one."""
 
-    imported: ClassVar[tuple[str, ...]] = COMMAND
+    imported: ClassVar[tuple[str, ...]] = (*COMMAND, *RANKS)
     """Beside torch, before the program begins."""
     namespace: ClassVar[int | None] = None
     """A process whose mounts it shall see."""
 
     def _execute_child(self, args: Sequence[str], *options: Any) -> None:
         # Their order is that of CPython 3.11 to 3.14.
-        folder, environment, streams = options[4], options[5], options[9:15]
+        passed, folder, environment, streams = *options[3:6], options[9:15]
         self._read, report = os.pipe()
         ours = [streams[0], streams[3], streams[5]]
         given = [stream if own == -1 else own for stream, own in enumerate(ours)]
         program, words = _parts(args)
         order = {
             "words": [program[0], *words],
+            "module": program[1] if program[0] == "-m" else "",
+            "text": program[1] if program[0] == "-c" else "",
+            "passed": sorted(passed),
             "folder": os.path.abspath(folder or "."),
             "environment": dict(os.environ if environment is None else environment),
             "session": options[20],
             "namespace": self.namespace,
         }
         server = _server(program, self.imported)
-        server.send(order, [*given, report])
+        server.send(order, [*given, report, *sorted(passed)])
         os.close(report)
         self._reports = b""
         self.pid = int(self._line(None) or 0)
@@ -148,27 +153,31 @@ def _called(start_method: str, function: Callable[..., Any], *args: Any) -> Any:
 def _parts(command: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
     """The program that a server is started for, and its words."""
     words = list(command[1:] if command[0] == sys.executable else command)
-    length = 2 if words[0] == "-m" else 1
+    while words[0] in ("-u", "-B"):  # what these say is in our environment too
+        del words[0]
+    length = 2 if words[0] in ("-m", "-c") else 1
     return tuple(words[:length]), words[length:]
 
 
 def _server(program: tuple[str, ...], imported: tuple[str, ...]) -> _Server:
-    key = (*program, *imported)
+    script = "-m" if program[0] in ("-m", "-c") else program[0]
+    key = (script, *imported)
     if key not in _servers:
-        _servers[key] = _Server(program, imported)
+        number = os.environ.pop(_SHARED, "") if key == ("-m", *Popen.imported) else ""
+        _servers[key] = _Shared(int(number)) if number else _Server(script, imported)
     return _servers[key]
 
 
 class _Server:
     """A Python that forks before its program begins; it ends with this process, which it reads."""
 
-    def __init__(self, program: tuple[str, ...], imported: tuple[str, ...]) -> None:
+    def __init__(self, script: str, imported: tuple[str, ...]) -> None:
         self._place = TemporaryDirectory(prefix="trueloop-warm-")
         # Python takes the absolute path of its script when it starts: of one in a link, which then
         # leads to the folder of each run.
         self.link = Path(self._place.name, "run")
-        words = program if program[0] == "-m" else (str(self.link / program[0]),)
-        self._orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        words = ("-m", "any") if script == "-m" else (str(self.link / script),)
+        self.orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         # Python makes its streams when it starts: those of most children are pipes.
         self._process = subprocess.Popen(
             [sys.executable, *words], pass_fds=[theirs.fileno()],
@@ -181,7 +190,36 @@ class _Server:
         return self._process.communicate(timeout=10.0)[1].decode()
 
     def send(self, order: dict[str, Any], streams: list[int]) -> None:
-        socket.send_fds(self._orders, [json.dumps(order).encode()], streams)
+        socket.send_fds(self.orders, [json.dumps(order).encode()], streams)
+
+
+class _Shared(_Server):
+    """One that a different process has started."""
+
+    def __init__(self, number: int) -> None:
+        self.orders = socket.socket(fileno=number)
+
+    def stderr(self) -> str:
+        return "what it said is with pytest's first process"
+
+
+def warm_workers() -> None:
+    """Let the workers that pytest-xdist starts come from one server, and give their own orders to
+    it: each would import the same otherwise, and so would a server for each."""
+    from execnet import gateway_base, gateway_io
+
+    class Worker(gateway_io.Popen2IOMaster):
+        def __init__(self, args: Sequence[str], execmodel: gateway_base.ExecModel) -> None:
+            orders = _server(("-m",), Popen.imported).orders.fileno()
+            self.popen = Popen(
+                args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=[orders],
+                env={**os.environ, _SHARED: str(orders)},
+            )  # fmt: skip
+            gateway_base.Popen2IO.__init__(
+                self, self.popen.stdin, self.popen.stdout, execmodel=execmodel
+            )
+
+    gateway_io.Popen2IOMaster = Worker  # type: ignore[misc]
 
 
 def _variables(orders: str, imported: tuple[str, ...]) -> dict[str, str]:
@@ -194,21 +232,26 @@ def _variables(orders: str, imported: tuple[str, ...]) -> dict[str, str]:
 
 
 def warm_forkserver() -> None:
-    """Let the server that multiprocessing forks processes from import first what ranks do. There is
-    one in a process, whoever starts it: our ranks, `trueloop verify-resume`, the lab."""
+    """Let the server that multiprocessing forks processes from come from ours, which has imported
+    what ranks do. There is one in a process, whoever starts it: our ranks, the lab, and
+    `trueloop verify-resume`."""
     server = forkserver._forkserver  # type: ignore[attr-defined]
-    start, alone = server.ensure_running, threading.Lock()
+    start, alone, started = server.ensure_running, threading.Lock(), list[Popen]()
+
+    def forked(_: object, words: Sequence[str], passed: Sequence[int]) -> int:
+        started.append(Popen(["-c", words[-1]], pass_fds=passed))
+        return started[-1].pid
 
     def ensure_running() -> None:
-        resource_tracker.ensure_running()  # another Python, which `start` would start too
+        resource_tracker.ensure_running()  # a Python that imports nothing, and a child
         with alone:
-            before = dict(os.environ)
-            os.environ.update(_variables("", (*COMMAND, *RANKS)))
+            if started and started[-1].poll() is None:
+                return
+            server._forkserver_pid = None
+            spawn, util.spawnv_passfds = util.spawnv_passfds, forked  # type: ignore[attr-defined]
             try:
                 start()
             finally:
-                for name in ("PYTHONPATH", "TRUELOOP_WARM_PYTHON"):
-                    os.environ.pop(name)
-                os.environ.update(before)
+                util.spawnv_passfds = spawn  # type: ignore[attr-defined]
 
     server.ensure_running = ensure_running

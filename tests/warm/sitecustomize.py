@@ -1,19 +1,19 @@
 """Before its program begins, this interpreter imports torch and forks once for each order; with
-this folder on PYTHONPATH and the variable below set, as `tests/warm_python.py` does it. Without
-a socket it imports and goes on, as the server that multiprocessing forks its processes from.
+this folder on PYTHONPATH and the variable below set, as `tests/warm_python.py` does it.
 
 Each child goes on as a Python that has just started, but for what is imported: no frame of ours
-lies under its program, nor any argument, path or variable.
+lies under its program, nor any argument, path or variable. Where this one was started with `-m`,
+whatever module, each child runs the module, or the text of `-c`, of its order.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from typing import Any
 
 VARIABLE = "TRUELOOP_WARM_PYTHON"
-"""The number of the socket that orders come by, or nothing, and what to import, with commas
-between."""
+"""The number of the socket that orders come by, and what to import, with commas between."""
 _before: set[str] = set()
 """The modules that were imported before the fork."""
 
@@ -28,16 +28,7 @@ def _warm() -> None:
     warm(modules)
     del sys.modules["imports"]
     _before.update(sys.modules)
-    if number:
-        _serve(number)
-    else:
-        here = os.path.dirname(__file__)
-        del os.environ[VARIABLE]
-        others = [each for each in os.environ["PYTHONPATH"].split(os.pathsep) if each != here]
-        os.environ["PYTHONPATH"] = os.pathsep.join(others)
-        if not others:
-            del os.environ["PYTHONPATH"]
-        sys.path.remove(here)
+    _serve(number)
 
 
 def _serve(number: str) -> None:
@@ -60,7 +51,7 @@ def _serve(number: str) -> None:
                 os.write(report, b"%d\n" % os.waitstatus_to_exitcode(status))
                 os.close(report)
                 continue
-            line, given, _, _ = socket.recv_fds(orders, 1 << 20, 4)
+            line, given, _, _ = socket.recv_fds(orders, 1 << 20, 16)
             if not line:
                 os._exit(0)
             child = os.fork()
@@ -72,27 +63,59 @@ def _serve(number: str) -> None:
             descriptor = os.pidfd_open(child)
             events.register(descriptor, select.POLLIN)
             reports[descriptor] = (child, given[3])
-            for stream in given[:3]:
-                os.close(stream)
+            for each in (*given[:3], *given[4:]):
+                os.close(each)
 
 
-def _begin(order: dict[str, object], given: list[int]) -> None:
+def _begin(order: dict[str, Any], given: list[int]) -> None:
     if order["session"]:
         os.setsid()
     if order["namespace"]:
         _enter(f"/proc/{order['namespace']}/ns")
     os.chdir(str(order["folder"]))
     os.write(given[3], b"%d\n" % os.getpid())
-    for stream, source in enumerate(given[:3]):
-        os.dup2(source, stream)
-    for each in given:
-        os.close(each)
+    os.close(given[3])
+    _keep(dict(zip([0, 1, 2, *order["passed"]], [*given[:3], *given[4:]], strict=True)))
     os.environ.clear()
-    os.environ.update(order["environment"])  # type: ignore[call-overload]
+    os.environ.update(order["environment"])
     sys.path.remove(os.path.dirname(__file__))
-    sys.argv[:] = order["words"]  # type: ignore[call-overload]
-    if sys.argv[0] == "-m":
+    sys.argv[:] = order["words"]
+    if order["module"]:
         sys.modules["__main__"].__dict__["SystemExit"] = _Exit
+    if order["module"] or order["text"]:
+        _replace_program(order["module"], order["text"])
+
+
+def _keep(files: dict[int, int]) -> None:
+    """Give open files the numbers that they have where they come from."""
+    import fcntl
+
+    free = 1 + max(*files, *files.values())
+    for number, file in files.items():
+        files[number] = fcntl.fcntl(file, fcntl.F_DUPFD, free)
+        os.close(file)
+    for number, file in files.items():
+        os.dup2(file, number)
+        os.close(file)
+
+
+def _replace_program(module: str, text: str) -> None:
+    """Let Python, which runs its `-m` next, find this program there."""
+    import runpy
+    from importlib.machinery import ModuleSpec
+
+    details = runpy._get_module_details  # type: ignore[attr-defined]
+
+    def found(_: str, error: type[Exception]) -> Any:
+        runpy._get_module_details = details  # type: ignore[attr-defined]
+        if module:
+            return details(module, error)
+        # `-c` has none of what a module has.
+        head = "import sys; sys.argv[0] = '-c'; __spec__ = None; del __file__, sys\n"
+        code = compile(head + text, "<string>", "exec")
+        return "__main__", ModuleSpec("__main__", None, origin="-c"), code
+
+    runpy._get_module_details = found  # type: ignore[attr-defined]
 
 
 class _Exit(SystemExit):

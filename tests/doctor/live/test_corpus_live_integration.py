@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import watched_scripts
 
 from marks import marked
 from trueloop.doctor.rules.catalogue import BY_CODE
@@ -90,10 +90,7 @@ GOOD = sorted(
 
 @pytest.fixture(scope="module")
 def zygote() -> Iterator[subprocess.Popen[str]]:
-    script = Path(__file__).with_name("zygote.py")
-    process = subprocess.Popen(
-        [sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    process = watched_scripts.zygote()
     yield process
     assert process.stdin is not None
     process.stdin.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -10,7 +11,8 @@ from typing import NamedTuple
 
 import warm_python
 
-WATCH = [sys.executable, "-m", "trueloop", "watch"]
+TRUELOOP = [sys.executable, "-m", "trueloop"]
+WATCH = [*TRUELOOP, "watch"]
 FIRST = "assert 'torch' not in sys.modules"
 HEAD = f"""\
 import os, sys
@@ -44,6 +46,20 @@ def run(command: Sequence[str], folder: Path, *, interrupt: int = 0) -> Ended:
         process.send_signal(interrupt)
     out, err = process.communicate(timeout=120)
     return Ended(process.returncode, out, err.decode(), files_in(folder))
+
+
+def trueloop(words: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """`trueloop WORDS` in `folder`, in a process that has imported torch before."""
+    return warm_python.run([*TRUELOOP, *words], cwd=folder, text=True)
+
+
+def zygote(**environment: str) -> subprocess.Popen[str]:
+    """A process that watches the programs that it is given: see zygote.py."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    return warm_python.Popen(
+        [sys.executable, "-m", "zygote"], cwd=Path(__file__).parent, text=True, **pipes,
+        env={**os.environ, **environment},
+    )  # fmt: skip
 
 
 def run_warm(command: Sequence[str], folder: Path) -> Ended:

@@ -1,6 +1,6 @@
 """A process that has imported torch and the rules, and forks once for each program to watch.
 
-    python zygote.py
+    python -m zygote
 
 reads one JSON object a line, `{"path", "folder"}`, and answers with one, `{"findings", "errors",
 "raised", "noticed"}`; a finding is `[code, severity, line]`, `noticed` the updates that there had

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import warm_start
-from watched_scripts import FIRST, HEAD, WATCH, alone_and_watched, run, run_warm
+from watched_scripts import FIRST, HEAD, WATCH, alone_and_watched, run, run_warm, trueloop
 
 GOOD = (
     HEAD
@@ -53,7 +52,7 @@ def watched(
     """The program watched, in a process that has imported torch before."""
     text = text.replace(FIRST, "")
     (folder / "train.py").write_text(text)
-    return warm_start.trueloop(["watch", *options, "train.py", *words], folder)
+    return trueloop(["watch", *options, "train.py", *words], folder)
 
 
 def told(folder: Path, text: str, *options: str) -> tuple[int, dict[str, Any]]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-import warm_start
+import watched_scripts
 
 from on_ranks import _CONTEXT as FORKSERVER, on_ranks
 from trueloop.doctor.live.processes.children import ChildProcesses, Order
@@ -72,7 +72,7 @@ def watched(
     """What the program's own process did, and the report as an object."""
     (folder / "train.py").write_text(HEAD + text)
     words = ["watch", "--format", "json", "--output", "found.json", *options, "train.py"]
-    done = warm_start.trueloop(words, folder)
+    done = watched_scripts.trueloop(words, folder)
     return done, json.loads((folder / "found.json").read_text())
 
 
@@ -141,7 +141,7 @@ def test_the_process_that_alone_has_a_fault_is_named(tmp_path: Path) -> None:
     done, found = watched(tmp_path, text)
     assert told(found) == [("TL101", ZEROED, 1, "ForkProcess-2")]
     words = ["watch", "--exit-code", "train.py"]
-    done = warm_start.trueloop(words, tmp_path)
+    done = watched_scripts.trueloop(words, tmp_path)
     assert done.returncode == 1
     assert "zero-grad-after-backward  (only in ForkProcess-2)\n" in done.stderr
     assert "watched 18 updates of 3 optimizers in 3 processes; 1 error\n" in done.stderr
@@ -164,7 +164,7 @@ def test_what_dies_loses_nothing_that_was_found(tmp_path: Path) -> None:
     assert done.stderr.endswith("\nValueError: after training\n")
     assert told(found) == [("TL101", ZEROED, 3, None)]
     assert found["without_report"] == ["ForkProcess-1"]
-    text = warm_start.trueloop(["watch", "train.py"], tmp_path).stderr
+    text = watched_scripts.trueloop(["watch", "train.py"], tmp_path).stderr
     assert "trueloop: ForkProcess-1 did not report at its end" in text
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import watched_scripts
 
 from marks import marked
 
@@ -26,20 +25,13 @@ def ranks() -> Iterator[list[subprocess.Popen[str]]]:
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
-    found = []
-    for rank in range(2):
-        environment = {
-            **os.environ, "OMP_NUM_THREADS": "1", "MASTER_ADDR": "localhost",
-            "MASTER_PORT": str(port), "WORLD_SIZE": "2", "RANK": str(rank),
-            "LOCAL_RANK": str(rank),
-        }  # fmt: skip
-        script = Path(__file__).parents[1] / "zygote.py"
-        found.append(
-            subprocess.Popen(
-                [sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                text=True, env=environment,
-            )
-        )  # fmt: skip
+    found = [
+        watched_scripts.zygote(
+            OMP_NUM_THREADS="1", MASTER_ADDR="localhost", MASTER_PORT=str(port),
+            WORLD_SIZE="2", RANK=str(rank), LOCAL_RANK=str(rank),
+        )
+        for rank in range(2)
+    ]  # fmt: skip
     yield found
     for process in found:
         assert process.stdin is not None
