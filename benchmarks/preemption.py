@@ -53,7 +53,7 @@ WHOM = ((0,), (1,), (0, 1))
 RANKS, EPOCHS, SAMPLES, BATCH = 2, 4, 90, 8
 _LIMIT = 60.0
 _SLOW = 20.0
-"""After so many seconds all processes of a rank write where they are: less than the grace time."""
+"""After so many seconds all processes of a rank write where they are."""
 _FOLDER = re.compile(r"e\d{5}-b\d{5}-u\d{9}")
 
 
@@ -146,6 +146,7 @@ def _train(folder: Path, compiled: bool, aim: Aim | None) -> tuple[Any, Any]:
         checkpoints=Checkpoints(run.checkpoints, every="5 updates"),
         resume_from=state,
         progress=False,
+        grace_seconds=_LIMIT,  # on a machine that is busy too
     )
     return history, (step, run)
 

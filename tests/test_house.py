@@ -35,6 +35,7 @@ FLOORS = {
     "reprs": 0,
     "formatting": 0,
     "lengths": 0,
+    "uncompiled": 0,
     "ranks": 1,
     "device": 1,
     "threads": 3,

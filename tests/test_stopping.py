@@ -55,6 +55,42 @@ def fit(act: Any, *, at: tuple[int, int] = (1, 2), epochs: int = 3, **more: Any)
     return trueloop.fit(step, train, epochs=epochs, sinks=[sink], **more)
 
 
+def test_an_interruption_that_a_compiler_makes_an_error_of_is_one() -> None:
+    def act() -> None:
+        send(signal.SIGINT)
+        try:
+            send(signal.SIGTERM)
+        except KeyboardInterrupt as error:
+            raise RuntimeError("the compiler failed") from error
+
+    with pytest.raises(Interrupted) as raised:
+        fit(act)
+    assert raised.value.signal == signal.SIGTERM
+    assert raised.value.history.status == "interrupted"
+
+
+def test_the_compiler_leaves_a_signal_in_the_midst_of_a_model_to_python() -> None:
+    def sends(inputs: torch.Tensor) -> torch.Tensor:
+        doubled = inputs * 2
+        send(signal.SIGTERM)  # Python calls the handler from here: a function like those around it
+        return doubled + 1
+
+    from torch._dynamo.utils import counters
+
+    compiled = torch.compile(sends, backend="eager")
+    previous = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        compiled(torch.ones(2))
+        with Stop(None) as stop:
+            frames = counters["frames"]["total"]
+            compiled(torch.ones(2))
+            assert stop.is_due()
+        assert frames > 0
+        assert counters["frames"]["total"] == frames, "none of ours is compiled"
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+
+
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_ends_the_run_saved_and_leaves_no_handler(number: int, tmp_path: Path) -> None:
     before = handlers()

@@ -16,6 +16,7 @@ from types import FrameType
 from typing import Any
 
 from trueloop.errors import DataError
+from trueloop.uncompiled import skipped_by_compiler
 
 _TORCHS_WORDS = re.compile(r"DataLoader worker \(pid(?:\(s\))? ([\d, ]+)\) (?:is )?([^.]*)")
 _known: set[int] = set()
@@ -120,6 +121,9 @@ def _take_over() -> None:
     handler = signal.getsignal(signal.SIGCHLD)
     if handler is not _on_death and callable(handler):
         _previous = handler
+        # A worker may end in the middle of a compiled model.
+        _, skip_all_below = skipped_by_compiler()
+        skip_all_below(_on_death.__code__)
         signal.signal(signal.SIGCHLD, _on_death)
 
 

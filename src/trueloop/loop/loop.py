@@ -10,7 +10,6 @@ from typing import Any
 from trueloop import metrics as metric_sets, ranks
 from trueloop.checkpoint import Checkpoints, WriteError, place_of
 from trueloop.checkpoint.lock import is_held_here
-from trueloop.errors import Interrupted
 from trueloop.evaluation import EpochScores, as_feed
 from trueloop.loop import clock, fit_arguments
 from trueloop.loop.fit_state import FitState, History, Sink
@@ -113,9 +112,12 @@ def fit(
     ):
         try:
             return _train(state, stop, [*opened, *shown, *sinks])
-        except Interrupted as error:
-            state.leave(error)
-            raise
+        except BaseException as error:
+            interrupted = stop.interruption(error)
+            if interrupted is None:
+                raise
+            state.leave(interrupted)
+            raise interrupted from None
 
 
 def _train(state: FitState, stop: Stop, sinks: Sequence[Sink]) -> History:

@@ -14,6 +14,7 @@ from typing import Any
 
 from trueloop import _options, ranks
 from trueloop.errors import Interrupted
+from trueloop.uncompiled import skipped_by_compiler
 
 # Those that ask for an end: Ctrl-C, a scheduler's last word, and its warning some time ahead.
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGUSR1")
@@ -83,6 +84,7 @@ class Stop:
         self._leaves = False
         """The grace time is over: the next signal raises."""
         self._has_left = False
+        self._raised: Interrupted | None = None
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -91,6 +93,11 @@ class Stop:
         """The number of the signal for which the run ends; None if it ends for a different
         reason."""
         return self._agreed if self.reason == "interrupted" else None
+
+    def interruption(self, error: BaseException) -> Interrupted | None:
+        """The `Interrupted` that an exception is, or that was raised here before: it may have come
+        up in a compiler, or in C, which makes an error of its own of it. None for others."""
+        return error if isinstance(error, Interrupted) else self._raised
 
     def is_due(self, *, between_updates: bool = True) -> bool:
         """Whether to end here; settles `reason`, on many ranks as all of them have agreed. Inside
@@ -118,6 +125,10 @@ class Stop:
 
     def __enter__(self) -> Stop:
         if threading.current_thread() is threading.main_thread():
+            # A signal may come in the middle of a compiled model, where what Python calls next is
+            # compiled, or refused.
+            _, skip_all_below = skipped_by_compiler()
+            skip_all_below(Stop._note.__code__)
             for number in (getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)):
                 # None is a handler from outside Python, which could not be put back.
                 if signal.getsignal(number) is not None:
@@ -140,7 +151,8 @@ class Stop:
             return  # a child, which its parent looks after
         if self._leaves and not self._has_left:
             self._has_left = True
-            raise Interrupted(self._heard or number, "there was no time left for a save")
+            self._raised = Interrupted(self._heard or number, "there was no time left for a save")
+            raise self._raised
         cuts = self._cuts_wait
         if cuts and ranks.here.phase == "waiting for data":
             # Set before the other is cleared: the thread asks for no second cut, which would be
@@ -153,7 +165,8 @@ class Stop:
         if self._noted is None:
             self._noted, self._noted_at = number, now
         elif not cuts and not self._is_repeated(number, now):
-            raise Interrupted(number)
+            self._raised = Interrupted(number)
+            raise self._raised
 
     def _is_repeated(self, number: int, now: float) -> bool:
         """Whether a signal is only the first one again."""

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Iterator
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
 
 from trueloop.doctor.live.frames import user_frames
+from trueloop.uncompiled import skipped_by_compiler
 
 _PACKAGE = "trueloop.doctor.live"
 _INSIDE = f"{_PACKAGE}."
@@ -47,24 +46,6 @@ def leave(code: CodeType) -> None:
     a function that calls the program."""
     alone, all_below = skipped_by_compiler()
     (alone if user_frames.is_passed_over(code) else all_below)(code)
-
-
-@cache
-def skipped_by_compiler() -> tuple[Callable[[CodeType], object], Callable[[CodeType], object]]:
-    """Skips a frame in dynamo: only itself, and with all that it calls."""
-    # Not from `torch._dynamo`, which takes seconds to import.
-    from torch._C._dynamo import eval_frame
-
-    compiled: Any = eval_frame
-    if not hasattr(compiled, "set_code_exec_strategy"):  # torch 2.6
-        return compiled.skip_code, compiled.skip_code
-    action = compiled._FrameAction
-
-    def leave(below: Any) -> Callable[[CodeType], object]:
-        strategy = compiled._FrameExecStrategy(action.SKIP, below)
-        return lambda code: compiled.set_code_exec_strategy(code, strategy)
-
-    return leave(action.DEFAULT), leave(action.SKIP)
 
 
 def _codes(module: ModuleType) -> Iterator[CodeType]:

@@ -237,7 +237,7 @@ def _taken(frame: FrameType, rows: int) -> set[Shape]:
 
 @lru_cache(maxsize=512)
 def _sides(path: str) -> tuple[ast.expr, ...]:
-    """What a file's differences and products are made of; empty where any of it is reshaped."""
+    """The sides of a file's differences and products; none where any of them is reshaped."""
     found: list[ast.expr] = []
     for node in source_map.source_of(path).nodes:
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Sub, ast.Mult)):
