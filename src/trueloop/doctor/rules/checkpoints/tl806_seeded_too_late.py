@@ -40,7 +40,7 @@ In one program, from its start: a model with randomly initialised layers is crea
 of any loop, to a constant or an option; then that model is trained with those first weights. Not
 reported: an earlier seed, a seed that is itself drawn at random or read off a clock, weights that
 are loaded, copied or set before, weights that are drawn again after the seed (`reset_parameters`,
-`nn.init`, `apply`), a seed in the constructor of a module, which governs the weights of that module,
+`nn.init`, `apply`), a seed in the constructor of a module, which governs the weights of that one,
 and seeds after training has started (for samples, plots, evaluation).
 """
 
