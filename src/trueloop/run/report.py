@@ -141,7 +141,7 @@ def _result(run: Run, results: dict[str, Any], curves: Curves) -> dict[str, Any]
             "sentence": sentence,
             "tone": _TONES.get(status, ""),
         },
-        "notes": _notes(run, results, curves),
+        "notes": _notes(results, curves),
     }
 
 
@@ -300,9 +300,9 @@ def _score_table(
     return {"heads": [heads[split] for split in splits], "rows": rows}
 
 
-def _notes(run: Run, results: Mapping[str, Any], curves: Curves) -> list[str]:
-    """Warnings for the reader of the result: findings, an odd end, skipped updates, NaN."""
-    notes = [f"{found} may make this result wrong: see below."] if (found := faults(run)) else []
+def _notes(results: Mapping[str, Any], curves: Curves) -> list[str]:
+    """Warnings for the reader of the result: an odd end, skipped updates, NaN."""
+    notes = []
     if "status" not in results:
         notes.append("This run has not written its results: it is still going, or was killed.")
     elif results["status"] == "failed":
