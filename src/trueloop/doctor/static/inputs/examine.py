@@ -86,7 +86,10 @@ def check_program(program: Program, path: str, steps: int = STEPS_A_FILE) -> sta
         )
         for finding in report.findings
     ]
-    report.followed = {os.path.abspath(each): known for each, known in report.followed.items()}
+    report.followed = {
+        each if os.path.isabs(each) else os.path.abspath(each): known
+        for each, known in report.followed.items()
+    }
     return report
 
 

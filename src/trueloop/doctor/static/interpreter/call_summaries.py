@@ -8,14 +8,13 @@ calls with arguments of the same kinds take over the result.
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from trueloop.doctor.model.arithmetic import is_hashable
-from trueloop.doctor.model.known_values import births
+from trueloop.doctor.model.known_values import births, shallow_copy
 from trueloop.doctor.model.things import Model, Tensor, Thing
 from trueloop.doctor.static.interpreter.call_history import CallSummary
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
@@ -274,7 +273,7 @@ def _kept(value: Value, known: set[int], depth: int = 3) -> Value:
     """A value as it is now: whoever gets it may change it."""
     if id(value) in known or not isinstance(value, (Tensor, Sequence, DictValue)) or not depth:
         return value
-    kept = copy.copy(value)
+    kept = shallow_copy(value)
     if isinstance(kept, Sequence):
         kept.values = [_kept(each, known, depth - 1) for each in kept.values]
     elif isinstance(kept, DictValue):
@@ -333,7 +332,7 @@ def _joined(m: Interpreter, one: Value, other: Value) -> Value:
     numbers = all(isinstance(each, Constant) or _is_number(each) for each in (one, other))
     if isinstance(one, Tensor) and isinstance(other, Tensor):
         if one.shape != other.shape:
-            other = copy.copy(other)
+            other = shallow_copy(other)
             other.shape = None
         return other
     return Unknown(f"<{m.number(one)}>", (one, other), number=numbers)
@@ -413,7 +412,7 @@ def _renewed(repeat: _Repeat, value: Any) -> Value:
         fresh = m.unknown(repeat.node, _read_off(repeat, value))
         fresh.number, fresh.loop_variant = value.number, value.loop_variant
         return fresh
-    made = copy.copy(value)
+    made = shallow_copy(value)
     if isinstance(made, Tensor):
         _fill(repeat, made)
     elif isinstance(made, Sequence):

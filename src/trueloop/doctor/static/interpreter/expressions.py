@@ -51,11 +51,16 @@ def evaluate(m: Interpreter, node: ast.expr, scope: Scope) -> Value:
     m.steps += 1
     if m.steps > m.budget:
         m.spend(0, node)
-    if type(node) is ast.Name and m.nesting < NESTING:
-        known = scope.variables.get(node.id)
-        if known is not None and type(known) is not Imported and node.id not in scope.outer:
-            return known
-    handler = _HANDLERS.get(type(node))
+    kind = type(node)
+    if m.nesting < NESTING:  # what is nearest at hand first: half of all expressions
+        if kind is ast.Name:
+            name = node.id  # type: ignore[attr-defined]
+            known = scope.variables.get(name)
+            if known is not None and type(known) is not Imported and name not in scope.outer:
+                return known
+        elif kind is ast.Constant:
+            return _constant(m, node, scope)  # type: ignore[arg-type]
+    handler = _HANDLERS.get(kind)
     m.nesting += 1
     try:
         if handler is None or (m.nesting > NESTING and m.is_too_deep(node)):

@@ -264,7 +264,9 @@ class Interpreter(Surroundings, ABC):
         things: list[Thing] = []
         for value in values:
             for each in inside(value, parts_of, 4) if parts_of(value) else (value,):
-                self.look(node)
+                self.looks += 1
+                if not self.looks & 7:
+                    self.spend(1, node)
                 if isinstance(each, Tensor):
                     if each.graph is not False and each.models:
                         self.graph_escapes(callee, node, each.models)

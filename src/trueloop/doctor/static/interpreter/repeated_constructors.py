@@ -26,7 +26,7 @@ from trueloop.doctor.model.events import (
     Used,
 )
 from trueloop.doctor.model.findings import Location
-from trueloop.doctor.model.known_values import births
+from trueloop.doctor.model.known_values import births, shallow_copy
 from trueloop.doctor.model.submodules import Submodules
 from trueloop.doctor.model.things import Loop, Model, Size, Tensor, Thing, Turn
 from trueloop.doctor.static.interpreter.branches import BranchPolicy
@@ -310,7 +310,7 @@ class _Copying:
         return value
 
     def of_event(self, event: Event, stack: tuple[Location, ...], turns: tuple[Turn, ...]) -> Event:
-        told = copy.copy(event)
+        told = shallow_copy(event)
         for name, value in vars(event).items():
             if type(value) not in _AS_THEY_ARE and name not in ("stack", "turns", "guards"):
                 setattr(told, name, self.of(value))
@@ -363,7 +363,7 @@ class _Copying:
         )
         if shares or self.copies > MOST_COPIES:
             raise _NotCopiedError
-        found = copy.copy(value)
+        found = shallow_copy(value)
         self.known[id(value)] = found
         if isinstance(found, (Sequence, DictValue, Instance)):
             self._fill(found)

@@ -111,12 +111,17 @@ def _common(values: Iterable[T]) -> T | None:
     return found.pop() if len(found) == 1 else None
 
 
+_HOLDERS = (Unknown, Sequence, DictValue, LibraryMethod, OpaqueObject)
+
+
 def tensors_in(m: Interpreter, value: object, node: ast.AST, depth: int = 4) -> list[Tensor]:
     """The tensors that a value is made of; an unknown value's come from what it was made of."""
     m.look(node)
     if isinstance(value, Tensor):
         return [value]
-    if depth == 0 or (isinstance(value, Unknown) and value.number):
+    if depth == 0 or not isinstance(value, _HOLDERS):
+        return []
+    if isinstance(value, Unknown) and (value.number or not value.of):
         return []
     parts: Iterable[Value] = ()
     if isinstance(value, Sequence):
