@@ -45,6 +45,8 @@ class Project:
         self._found: dict[tuple[str, str], tuple[str | None, list[str]]] = {}
         self._asked: dict[tuple[str, str], str | None] = {}
         """Since the file began: path of the importing file, and module -> path of the module."""
+        self._bound: dict[tuple[int, str, str], Value] = {}
+        """Likewise: importing file by identity, module, and name -> what the import binds."""
         self._leaves: dict[int, tuple[list[ast.stmt], bool]] = {}
         self.names: set[str] = set()
         """Names that files import from other files of the project."""
@@ -60,6 +62,7 @@ class Project:
         """Before a file is read: forget what the last one asked for, and files if they are many."""
         self.followed.clear()
         self._asked.clear()
+        self._bound.clear()
         self.not_followed.clear()
         self.names.clear()
         if len(self._modules) > MODULES:
@@ -152,6 +155,13 @@ class Project:
     def later(self, source: str, name: str, near: Module) -> Value:
         """The value that an import binds: a library's name, or a name of a different file of the
         project."""
+        key = id(near), source, name
+        found = self._bound.get(key)
+        if found is None:
+            found = self._bound[key] = self._binding(source, name, near)
+        return found
+
+    def _binding(self, source: str, name: str, near: Module) -> Value:
         if self.find(source, near) or (name and self.find(f"{source}.{name}".strip("."), near)):
             if name:
                 self.names.add(name)
