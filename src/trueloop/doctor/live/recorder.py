@@ -89,7 +89,7 @@ class Recorder:
         track = self.track()
         moves = track.turns.move(here, kind.__name__)
         if kind.__name__ in _WORKS:
-            track.turns.works()
+            track.turns.works(kind.__name__)
         self.follow(track, moves, here, frame)
         if not (self.hub.sampling or always):
             return None

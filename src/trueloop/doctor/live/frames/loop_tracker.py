@@ -114,10 +114,12 @@ class ThreadLoops:
         self._last = here
         self._seen.clear()
 
-    def works(self) -> None:
+    def works(self, kind: str) -> None:
         """A model is called or trained here: the innermost loop is one over batches, unless one
-        around it is."""
-        if any(each.loop.kind == "batches" and each.driver is not None for each in self.open):
+        around it is. One that only steps goes over optimizers: its batch came from outside."""
+        steps = kind == "OptimizerStep"
+        batches = [each for each in self.open if each.loop.kind == "batches"]
+        if any(steps or each.driver is not None for each in batches):
             return
         if not self.open:
             return
