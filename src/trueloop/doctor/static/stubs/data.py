@@ -149,7 +149,7 @@ def _random_split(call: LibraryCall) -> Value:
 
 def _split_sizes(parent: Dataset | None, lengths: Value | None) -> list[int | None]:
     """The lengths as they are written, or as they follow from fractions."""
-    values = [constant(each) for each in getattr(lengths, "values", [])]
+    values = [constant(each) for each in lengths.values] if isinstance(lengths, Sequence) else []
     whole = parent.size if parent is not None else None
     is_share = (
         any(isinstance(each, float) for each in values)

@@ -377,6 +377,11 @@ def has_weight(model: Model) -> bool:
     return _WITH_WEIGHT.match(model.kind) is not None
 
 
+def _has_weight_alone(layer: Model) -> bool:
+    """It was made without a bias."""
+    return has_weight(layer) and layer.arguments.get("bias") is False
+
+
 def parameter_of(m: Interpreter, layer: Model, name: str, node: ast.AST) -> Tensor:
     """`layer.weight`."""
     found = Tensor(
@@ -404,7 +409,8 @@ def set_attribute(m: Interpreter, tensor: Tensor, name: str, value: object, node
 def flagged(m: Interpreter, tensor: Tensor, needs: bool | None, node: ast.AST) -> None:
     """`requires_grad` of a parameter was switched: one by one, those of a whole module are. A
     single one may be the part that learns."""
-    if tensor.role == "parameter" and (not tensor.entry or needs is not False):
+    one_of_several = bool(tensor.entry) and not all(_has_weight_alone(each) for each in tensor.models)
+    if tensor.role == "parameter" and (not one_of_several or needs is not False):
         later = thaws_later(m.modules[-1].tree)
         for model in tensor.models:
             m.emit(FlagsSet, node, model=model, requires_grad=needs, thawed_later=later)
