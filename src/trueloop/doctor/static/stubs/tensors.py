@@ -409,7 +409,9 @@ def set_attribute(m: Interpreter, tensor: Tensor, name: str, value: object, node
 def flagged(m: Interpreter, tensor: Tensor, needs: bool | None, node: ast.AST) -> None:
     """`requires_grad` of a parameter was switched: one by one, those of a whole module are. A
     single one may be the part that learns."""
-    one_of_several = bool(tensor.entry) and not all(_has_weight_alone(each) for each in tensor.models)
+    one_of_several = bool(tensor.entry) and not all(
+        _has_weight_alone(each) for each in tensor.models
+    )
     if tensor.role == "parameter" and (not one_of_several or needs is not False):
         later = thaws_later(m.modules[-1].tree)
         for model in tensor.models:
