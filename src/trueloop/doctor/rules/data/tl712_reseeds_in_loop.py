@@ -40,8 +40,8 @@ To repeat some draws in each epoch: `with torch.random.fork_rng(): torch.manual_
 In two iterations of one loop the same constant goes to torch's global generator (or numpy's or
 `random`'s, if the loop draws from it), and an optimizer created before the loop steps in it, or
 parameters are updated by hand in each batch. Not reported: seeds that change with the loop, seeds
-inside `fork_rng`, a restored state, and loops over trials, folds or variants, each of which creates
-its own optimizer, which steps in one turn of the loop.
+inside `fork_rng` or a closure, a restored state, and loops over trials, folds or variants, each of
+which creates its own optimizer, which steps in one turn of the loop.
 """
 
 from __future__ import annotations
@@ -104,6 +104,10 @@ class ReseedsInLoop(Rule):
             self._check(event, [event.turn.loop])
 
     def on_optimizer_step(self, event: OptimizerStep) -> None:
+        if event.closure:  # which it calls several times for one step, on the same samples
+            for turn, place in self._latest:
+                self._seeded.pop((turn.loop, place), None)
+            return
         born = self._born.get(event.optimizer, frozenset())
         for turn in event.turns:
             self._stepped.setdefault((event.optimizer, turn.loop), set()).add(turn.index)
