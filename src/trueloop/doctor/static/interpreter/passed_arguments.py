@@ -24,12 +24,12 @@ def where_passed(m: Interpreter, node: ast.Call, name: str) -> Location:
     return _outermost(m, node, name, _of_keyword(node, name))
 
 
-def where_variable_passed(m: Interpreter, node: ast.expr, name: str) -> Location:
+def where_variable_passed(m: Interpreter, node: ast.AST, name: str) -> Location:
     """The call that decides the variable `name`, which `node` uses in the function that runs."""
     return _outermost(m, node, name, _Passing(ast.Name(name), ()))
 
 
-def _outermost(m: Interpreter, node: ast.expr, name: str, passing: _Passing) -> Location:
+def _outermost(m: Interpreter, node: ast.AST, name: str, passing: _Passing) -> Location:
     place = m.place(node)
     for level in range(len(m.calls), 0, -1):
         where, definition = m.calls[level - 1]

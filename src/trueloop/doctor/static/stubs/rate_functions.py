@@ -11,9 +11,9 @@ from typing import NamedTuple
 from trueloop.doctor.model.arithmetic import computed
 from trueloop.doctor.model.known_values import OpaqueObject, Unknown
 from trueloop.doctor.model.nodes import walk
-from trueloop.doctor.static.interpreter.calls import bind_parameters
 from trueloop.doctor.static.interpreter.expressions import evaluate
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
+from trueloop.doctor.static.interpreter.parameter_binding import bind_parameters
 from trueloop.doctor.static.interpreter.syntax import once, written
 from trueloop.doctor.static.interpreter.values import Constant, Function, Method, Scope, Value
 
