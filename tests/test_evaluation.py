@@ -382,3 +382,11 @@ def test_a_step_that_loaded_a_state_goes_on_from_there() -> None:
     step.load_state_dict(first.state_dict())
     trueloop.fit(step, feed, epochs=1, sinks=[lambda r: seen.append(getattr(r, "batch", None))])
     assert seen == [2, 3, 4, None]
+
+
+def test_a_wrong_model_is_named_also_while_a_window_is_open() -> None:
+    step, (x, y) = make_step(accumulate=2), data()
+    step((x[:4], y[:4]))
+    with pytest.raises(errors.ConfigError, match="not None"):
+        trueloop.evaluate(None, trueloop.Feed((x, y), 4), with_parts)  # type: ignore[arg-type]
+    step.flush()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from trueloop.atomic import WriteError, cannot_write
 from trueloop.errors import RunError
-from trueloop.files import special_kind
+from trueloop.files import read_bytes, special_kind
 
 LOCK = ".lock"
 _TAKEN = (errno.EACCES, errno.EAGAIN)
@@ -80,7 +80,7 @@ def is_held(folder: Path) -> bool | None:
     if os.name == "nt":
         return None
     try:
-        owner = (folder / LOCK).read_text(errors="replace").split()
+        owner = read_bytes(folder / LOCK, 4096).decode(errors="replace").split()
     except FileNotFoundError:
         return False
     except OSError:

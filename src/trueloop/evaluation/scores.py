@@ -86,6 +86,7 @@ def evaluate(
             each sample to one rank.
         LossError: `loss_fn` differentiates, and `gradients` is False.
     """
+    check_model(model, "evaluate(model, feed, loss_fn)")
     warn_if_accumulating(model)
     return scored(
         model, feed, loss_fn, metrics, precision=precision, collect=collect, gradients=gradients
@@ -111,7 +112,6 @@ def scored(
     """`evaluate`, which asks `should_stop` after each batch: on several ranks on each of them, as
     many times. Raises `EvaluationStopped` where it says yes."""
     started = time.perf_counter()
-    check_model(model, "evaluate(model, feed, loss_fn)")
     check_loss_fn(loss_fn, "evaluate(model, feed, loss_fn)")
     _options.flag("collect", collect)
     _options.flag("gradients", gradients)

@@ -311,3 +311,8 @@ def test_what_stops_in_an_imported_file_has_a_line_of_this_one(
     assert unread is not None
     assert (unread.line, unread.function) == (line, function)
     assert "of helper.py" in unread.message
+
+
+def test_a_loss_may_be_unpacked_into_nothing() -> None:
+    text = HEAD + MODEL + "[] = nn.functional.mse_loss(model(x), x)\n"
+    assert check_text(text, "run.py", strict=True).findings == []

@@ -255,7 +255,7 @@ def add_up(m: Interpreter, source: Any, node: ast.AST) -> Value:
 def parts_of(m: Interpreter, value: Tensor, count: int, node: ast.AST) -> list[Value]:
     """`inputs, targets = batch`. A loss is one number: where a function's other losses are tuples,
     nothing is known of what comes after the first."""
-    if value.is_loss and value.reduced is not None:
+    if count and value.is_loss and value.reduced is not None:
         return [value, *(m.unknown(node, (), key=f"{m.key(value)}[{i}]") for i in range(1, count))]
     parts = [derive(m, node, value, keeps_loss=True) for _ in range(count)]
     for position, part in enumerate(parts):
