@@ -82,13 +82,13 @@ class Model(Nested, Thing):
 
     @property
     def mode_dependent(self) -> bool | None:
-        """It has layers that behave differently in training and evaluation (dropout, batch norm);
-        None where that is not known."""
+        """It has layers that differ between the modes (dropout, batch norm); None if unknown."""
         found: bool | None = False
         for member in self.family():
             if member.asks_mode:
                 return True
-            if member.kind.rpartition(".")[2] in MODE_DEPENDENT_LAYERS:
+            head, _, short = member.kind.rpartition(".")  # of an own Transformer the parts decide
+            if short in MODE_DEPENDENT_LAYERS and (head[:5] == "torch" or short[:5] != "Trans"):
                 if member.arguments.get("p") not in (0, 0.0):
                     return True
             elif not member.complete:

@@ -54,6 +54,7 @@ is somebody's decision.
 from __future__ import annotations
 
 from trueloop.doctor.model.events import Ended, ModelForward
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Tensor
 from trueloop.doctor.rules.shared.passes import called, is_of_library, pass_of
 from trueloop.doctor.rules.shared.recorded_validation import ValidationRule
@@ -95,9 +96,12 @@ class ValidationBuildsGraph(ValidationRule):
         return over_data and known and asleep and forward.result_used
 
     def _report(self, forward: ModelForward, where: str) -> None:
+        place, name = forward.place, called(forward)
+        if where == "prediction":
+            place, name = _call_in_the_loop(forward, name)
         self.report(
-            forward.place,
-            f"Autograd records this forward pass of `{called(forward)}` in {where}, but"
+            place,
+            f"Autograd records this forward pass of `{name}` in {where}, but"
             " nothing calls `backward()` on it: the stored activations waste memory and"
             " time.",
             fix=(
@@ -105,3 +109,16 @@ class ValidationBuildsGraph(ValidationRule):
                 " function."
             ),
         )
+
+
+def _call_in_the_loop(forward: ModelForward, name: str) -> tuple[Location, str]:
+    """The call in the loop over data that leads to a forward of a part, and the name of the whole:
+    `model.encode(x)` calls several parts."""
+    turn, whole = pass_of(forward), forward.model
+    loop = turn.loop.place if turn is not None else forward.place
+    for each in forward.stack:
+        if each.path == loop.path and loop.line <= each.line <= loop.end_line:
+            while whole.parents:
+                whole = whole.parents[0]
+            return each, whole.name or name
+    return forward.place, name
