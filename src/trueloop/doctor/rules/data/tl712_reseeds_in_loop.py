@@ -104,10 +104,10 @@ class ReseedsInLoop(Rule):
             self._check(event, [event.turn.loop])
 
     def on_optimizer_step(self, event: OptimizerStep) -> None:
-        if event.closure:  # which it calls several times for one step, on the same samples
-            for turn, place in self._latest:
+        for turn, place in self._latest:
+            if event.closure and place.function != event.place.function:
+                # Set in the closure, which one step calls several times, on the same samples.
                 self._seeded.pop((turn.loop, place), None)
-            return
         born = self._born.get(event.optimizer, frozenset())
         for turn in event.turns:
             self._stepped.setdefault((event.optimizer, turn.loop), set()).add(turn.index)

@@ -43,13 +43,12 @@ def forward(self, x):
 The call is in the `forward` of a module (or in what it calls), certainly without `training`, by
 name or by position; or it is `scaled_dot_product_attention` with a `dropout_p`, which it applies in
 both modes (a number, or in a program that trains the module), or xformers' or flash-attn's function
-of that kind. An explicit `training=True` is
-accepted. Not reported: calls under a condition on the mode (`if self.training:`, an early return),
-probability 0 (also as the default of an option), Monte-Carlo dropout (evaluation calls the module
-again and again with one input), an option that only the calls of the training turn on, functions
-outside of any module, other methods (noise that sampling drops on purpose), modules that the
-program only trains while it evaluates others (the discriminator of a GAN), and a "Prenet", whose
-dropout Tacotron 2 keeps on at inference.
+of that kind. An explicit `training=True` is accepted. Not reported: calls under a condition on the
+mode (`if self.training:`, an early return), probability 0 (also as the default of an option),
+Monte-Carlo dropout (evaluation calls the module again and again with one input), an option that
+only the calls of the training turn on, functions outside of any module, other methods (noise that
+sampling drops on purpose), modules that the program only trains while it evaluates others (the
+discriminator of a GAN), and a "Prenet", whose dropout Tacotron 2 keeps on at inference.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.static.interpreter.expressions import evaluate
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.parameter_binding import bind_parameters
+from trueloop.doctor.static.interpreter.survey import last_name
 from trueloop.doctor.static.interpreter.syntax import once, written
 from trueloop.doctor.static.interpreter.values import Constant, Function, Method, Scope, Value
 
@@ -180,7 +181,7 @@ def _value(node: ast.expr, local: dict[str, float]) -> float:
     if isinstance(node, ast.Compare):
         return _compared(node, local)
     if isinstance(node, ast.Call) and not node.keywords:
-        function = _NAMES.get(_last(node.func))
+        function = _NAMES.get(last_name(node.func))
         if function is not None:
             return function(*(_value(each, local) for each in node.args))
     raise _NotReadError
@@ -190,7 +191,7 @@ def _named(node: ast.Name | ast.Attribute, local: dict[str, float]) -> float:
     text = written(node)
     if text in local:
         return local[text]
-    if _last(node) == "pi":
+    if last_name(node) == "pi":
         return math.pi
     raise _NotReadError
 
@@ -204,18 +205,12 @@ def _compared(node: ast.Compare, local: dict[str, float]) -> bool:
     return all(sign(*pair) for sign, pair in zip(signs, pairs, strict=True) if sign is not None)
 
 
-def _last(node: ast.expr) -> str:
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
-
-
 @once
 def _read(definition: ast.AST) -> list[ast.expr]:
     """The names that a function's body reads and does not compute, and its numbers, each once."""
     body = getattr(definition, "body", [])
     nodes = [each for part in (body if isinstance(body, list) else [body]) for each in walk(part)]
-    own = {
+    own = {"pi"} | {
         each.id for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
     }
     inner = {id(part) for each in nodes if isinstance(each, ast.Call) for part in walk(each.func)}
@@ -225,7 +220,7 @@ def _read(definition: ast.AST) -> list[ast.expr]:
             continue
         if isinstance(node, ast.Attribute):
             inner.update(map(id, walk(node)))
-        is_name = isinstance(node, (ast.Name, ast.Attribute)) and _last(node) not in ("pi", *own)
+        is_name = isinstance(node, (ast.Name, ast.Attribute)) and last_name(node) not in own
         if is_name or (isinstance(node, ast.Constant) and isinstance(node.value, (int, float))):
             assert isinstance(node, ast.expr)
             found.setdefault(written(node), node)
