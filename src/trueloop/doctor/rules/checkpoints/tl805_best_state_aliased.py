@@ -37,8 +37,8 @@ if val_loss < best_loss:
 The same uncopied state dict that was taken in a training loop is loaded or saved after an optimizer
 has updated the model again. In a function or method that nobody is seen to call: it is kept for the
 best value of a metric, and returned after the loop or left in an attribute. Not reported: a state
-dict that is saved or loaded at once, copied (`deepcopy`, `.clone()` of each tensor), or taken after
-training.
+dict that is saved or loaded at once, copied (`deepcopy`, `.clone()` of each tensor), taken every
+n-th epoch whatever its score, or taken after training.
 """
 
 from __future__ import annotations
@@ -77,7 +77,10 @@ class BestStateAliased(Rule):
         self._used: set[StateDict] = set()
 
     def on_state_dict_created(self, event: StateDictCreated) -> None:
-        if isinstance(event.state.owner, Model) and not event.state.copied:
+        if not isinstance(event.state.owner, Model) or event.state.copied:
+            return
+        # Every n-th epoch's, whatever its score: what is loaded at the end are the last weights.
+        if not event.windows or _is_of_the_best(event):
             self._taken[event.state] = event
 
     def on_optimizer_step(self, event: OptimizerStep) -> None:
