@@ -94,7 +94,7 @@ def _taken(recorder: Recorder, call: FinishedCall) -> None:
     if recorder.track().quiet:
         return
     made = recorder.place(call.frame)
-    conditional = source_map.is_conditional(made)
+    conditional = source_map.is_conditional(made) and not _every_nth(made)
     if not awake and not conditional:
         return  # the same as before; the best so far is taken ever more rarely
     owner = recorder.things.model(module)
@@ -103,6 +103,12 @@ def _taken(recorder: Recorder, call: FinishedCall) -> None:
     if owner.wrapper:
         _describe(taken, owner, taken.made)
     recorder.emit(StateDictCreated, call.frame, always=True, state=taken)
+
+
+def _every_nth(place: Location) -> bool:
+    """A line is reached at every n-th turn, and not for the sake of a better value."""
+    tests = " ".join(source_map.tests_above(place.path, place.line))
+    return " % " in tests and not any(sign in tests for sign in "<>")
 
 
 def _describe(state: StateDict, owner: Model, place: Location) -> None:

@@ -80,7 +80,7 @@ class BestStateAliased(Rule):
         if not isinstance(event.state.owner, Model) or event.state.copied:
             return
         # Every n-th epoch's, whatever its score: what is loaded at the end are the last weights.
-        if not event.windows or _is_of_the_best(event):
+        if not event.windows or not all("rank" in guard for guard in event.guards):
             self._taken[event.state] = event
 
     def on_optimizer_step(self, event: OptimizerStep) -> None:

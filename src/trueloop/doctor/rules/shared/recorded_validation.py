@@ -85,7 +85,7 @@ class ValidationRule(Rule):
                 continue
             if forward.serial in self.forwards.used:
                 continue
-            if any(model.shares_parameters(forward.model) for model in self.trained):
+            if any(_learns_for(model, forward.model) for model in self.trained):
                 found[turn.loop] = forward
         return list(found.values())
 
@@ -101,6 +101,14 @@ class ValidationRule(Rule):
                 found.setdefault((kept.place, kept.since), []).append(kept)
         several = [each for each in found.values() if len({kept.turn for kept in each}) > 1]
         return list({each[0].place: each[0] for each in several}.values())
+
+
+def _learns_for(trained: Model, model: Model) -> bool:
+    """It is trained itself; or a copy of it, which its weights are made of (federated learning)."""
+    copied = trained.copy_of
+    return trained.shares_parameters(model) or (
+        copied is not None and copied.shares_parameters(model)
+    )
 
 
 def _is_special(tensor: Tensor) -> bool:
