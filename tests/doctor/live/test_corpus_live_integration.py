@@ -46,6 +46,8 @@ UNSEEN = frozenset(
         "TL106-bad_first_of_two_losses",
         "TL106-bad_penalty_of_some_iterations",
         "TL106-bad_step_only_with_the_penalty",
+        "TL106-bad_critic_is_only_logged",
+        "TL106-bad_projection_is_prepared",
         "TL106-bad_decoder_waits",  # a second optimizer steps on the same backward
         "TL106-bad_one_of_three_in_a_trainer",
         "TL106-bad_text_tower_forgotten",

@@ -492,6 +492,8 @@ class Ended(Event):
     """The reader saw a whole program: from its top, not a function on its own."""
     switched: frozenset[str] = frozenset()
     """Names of which the files of the run call `eval` or `train` (in source)."""
+    stepped: frozenset[str] = frozenset()
+    """Names of which they read `step` (in source)."""
     handed_on: tuple[Value, ...] = ()
     """The result of the function that a run began with, and its object's attributes (in source)."""
     unread_backward: bool = False

@@ -48,7 +48,10 @@ eval mode whose loss goes through `backward()` and a `step()` of the model's opt
 layers were trained in train mode before, or the `eval()` is in the validation's own function. Two
 more cases are faults: an `eval()` that overrides a `train()` of the same function before any batch,
 and an `eval()` after the forward pass inside the training loop, so that only the first batch trains
-in train mode. Not reported: layers that the training itself puts into eval mode (a frozen backbone,
+in train mode. Also a model of transformers that `from_pretrained` hands out, which is in eval mode,
+where the program switches gradient checkpointing on, which acts only in train mode; and a module
+that comes whole out of the file in which the program saves it, and continues to train after an
+`eval()`. Not reported: layers that the training itself puts into eval mode (a frozen backbone,
 frozen batch norm), models fine-tuned in eval mode from the start, and models without mode-dependent
 layers. A model that cannot be read counts as one that has such layers.
 """
@@ -59,18 +62,25 @@ from dataclasses import dataclass, field
 
 from trueloop.doctor.model.events import (
     Backward,
+    Ended,
     EscapedToUnknown,
+    FileLoaded,
+    FileSaved,
     GradTaken,
     ManualUpdate,
     ModelForward,
     ModeSet,
     OptimizerStep,
     SamplingGap,
+    StateDictLoaded,
+    Used,
     ZeroGrad,
 )
 from trueloop.doctor.model.findings import Insert, Location, Remedy
 from trueloop.doctor.model.things import Model, Optimizer, Turn
 from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.evidence import checkpoint_of
+from trueloop.doctor.rules.shared.own_files import OwnFiles
 from trueloop.doctor.rules.shared.passes import (
     Forwards,
     called,
@@ -110,8 +120,43 @@ class TrainsInEvalMode(Rule):
         self.reported: set[Location] = set()
         self.last: ModeSet | None = None
         """The switch that no forward has followed yet."""
+        self.checkpointed: dict[Model, Used] = {}
+        """Models that save memory only in train mode, until a mode is chosen."""
+
+        self.files = OwnFiles()
+        self.out_of_file: dict[Model, FileLoaded] = {}
+        """Modules that a file had whole."""
+        self.from_the_start: list[tuple[ModelForward, Sleep]] = []
+        """Trainings with nothing between them and the `eval()`."""
+
+    def on_file_loaded(self, event: FileLoaded) -> None:
+        self.files.add(event)
+
+    def on_file_saved(self, event: FileSaved) -> None:
+        self.files.add(event)
+
+    def on_state_dict_loaded(self, event: StateDictLoaded) -> None:
+        source = checkpoint_of(event.state)
+        load = self.files.load_of(source) if source is not None else None
+        if load is not None and isinstance(event.thing, Model) and event.thing.made == load.place:
+            self.out_of_file[event.thing] = load
+
+    def on_ended(self, event: Ended) -> None:
+        for forward, sleep in self.from_the_start:
+            load = self.out_of_file.get(sleep.cause.model)
+            if load is None or not event.whole_program or not self.files.is_saved(load):
+                continue
+            if sleep.cause.guards <= load.guards:
+                self._report_resumed(forward, sleep)
+                return
+
+    def on_used(self, event: Used) -> None:
+        if event.what.endswith(".gradient_checkpointing_enable"):
+            self.checkpointed[event.subject] = event
 
     def on_mode_set(self, event: ModeSet) -> None:
+        for model in [each for each in self.checkpointed if each.shares_parameters(event.model)]:
+            self.refute(self.checkpointed.pop(model).place)
         undone = self.last if takes_back(event, self.last) and event.training is False else None
         self.last = event
         for member in event.model.family():
@@ -178,6 +223,9 @@ class TrainsInEvalMode(Rule):
                 self._check(forward)
 
     def _check(self, forward: ModelForward) -> None:
+        for model, used in self.checkpointed.items():
+            if model.training is False and model.shares_parameters(forward.model):
+                self._report_checkpointed(forward, used)
         sleeps = self.sleeps[forward.serial]
         family = [member for member in forward.model.family() if may_switch(member)]
         if any(member in self.woken for member in family):
@@ -192,6 +240,8 @@ class TrainsInEvalMode(Rule):
                 return
             evaluation = self._evaluation(sleep, forward)
             if evaluation is None:
+                if not sleep.wanted and not sleep.cause.turns:
+                    self.from_the_start.append((forward, sleep))
                 sleep.wanted = True
             elif not sleep.wanted and self._is_fault(member, sleep, evaluation, forward):
                 self._report(forward, sleep, evaluation)
@@ -229,6 +279,28 @@ class TrainsInEvalMode(Rule):
             fix=f"Call `{name}.train()` {_where_to_wake(forward, sleep, evaluation)}.",
             related=[(sleep.cause.place, "turns eval mode on; nothing turns it off again")],
             remedies=self._remedy(forward, sleep),
+        )
+
+    def _report_resumed(self, forward: ModelForward, sleep: Sleep) -> None:
+        name = called(forward)
+        self.report(
+            forward.place,
+            f"`{name}` continues to train in eval mode, because of the `eval()` at line"
+            f" {sleep.cause.place.line} after it is loaded from the file of the last run: dropout"
+            " is off, and batch norm does not update its running statistics.",
+            fix=f"Call `{name}.train()` before the loop over the training batches.",
+            related=[(sleep.cause.place, "turns eval mode on")],
+        )
+
+    def _report_checkpointed(self, forward: ModelForward, used: Used) -> None:
+        name = called(forward)
+        self.report(
+            used.place,
+            f"`{name}` trains in eval mode, as `from_pretrained` hands it out: gradient"
+            " checkpointing acts only in train mode, so it saves no memory, and dropout, if there"
+            " is any, is off.",
+            fix=f"Call `{name}.train()` before the loop over the training batches.",
+            related=[(forward.place, "trains in eval mode")],
         )
 
     def _report_overridden(self, forward: ModelForward, sleep: Sleep, undone: ModeSet) -> None:

@@ -45,7 +45,8 @@ iteration, and neither it nor an optimizer of the same parameters stepped afterw
 receives its optimizer, it must also clear that optimizer's gradients in the loop. Where an
 optimizer steps on several losses in an iteration, each `backward()` is followed on its own: it is
 reported if its gradients are always cleared before a step. Where one `backward()` feeds several
-optimizers with different parameters, each of which is cleared, each has to step. Not reported:
+optimizers with different parameters, each has to step that is cleared, or of which no file of the
+program reads `step`. Not reported:
 gradients that are read or changed by hand (Fisher information, attacks, manual updates; only
 logging them does not count, nor does measuring their norm where a second optimizer steps), models
 in eval mode (maps of attention), gradients of an input that the program asks for (saliency), hooks
@@ -103,6 +104,7 @@ class BackwardNeverStepped(StepRule):
         saliency is wanted."""
         self._taken = False
         """`autograd.grad` was called since the last backward."""
+        self._end: Ended | None = None
 
     def on_mode_set(self, event: ModeSet) -> None:
         if event.training is False:
@@ -180,16 +182,35 @@ class BackwardNeverStepped(StepRule):
             and inside(each, micro(lost))
             for each in self.timeline.events
         )
-        if others and is_cleared and optimizer.known and is_plain(optimizer):
+        is_meant = is_cleared or self._is_forgotten(optimizer)
+        if others and is_meant and optimizer.known and is_plain(optimizer):
             name, other = named(optimizer), others[-1]
+            happens = "computed and cleared" if is_cleared else "computed"
             self.report(
                 optimizer.made,
-                f"{name[:1].upper()}{name[1:]} never steps: its gradients are computed and cleared"
+                f"{name[:1].upper()}{name[1:]} never steps: its gradients are {happens}"
                 f" in every iteration, but only {named(other.optimizer, other.spelled)} steps. Its"
                 " parameters keep their initial values.",
                 related=[(lost.place, "computes the gradients"), (other.place, "steps")],
                 fix=f"Call `{optimizer.name or 'optimizer'}.step()` after `backward()`.",
             )
+
+    def _is_forgotten(self, optimizer: Optimizer) -> bool:
+        """The program was read to its end, and none of its files steps anything of that name."""
+        end, name = self._end, optimizer.name.rpartition(".")[2]
+        return (
+            end is not None
+            and not end.unread_backward
+            and bool(name)
+            and name not in end.stepped
+            and not any(each[:1].isupper() for each in end.stepped)  # of a class: `SGD.step`
+            and optimizer.complete
+            and not optimizer.exposed
+            and not any(
+                isinstance(each, EscapedToUnknown) and optimizer in each.things
+                for each in self.timeline.events
+            )
+        )
 
     def _known_optimizers(self) -> list[Optimizer]:
         return [
@@ -203,6 +224,7 @@ class BackwardNeverStepped(StepRule):
             self._check(whole_program=False)
 
     def on_ended(self, event: Ended) -> None:
+        self._end = event
         self._check(whole_program=event.whole_program)
 
     def _check(self, *, whole_program: bool) -> None:

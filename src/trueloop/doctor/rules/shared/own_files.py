@@ -51,6 +51,10 @@ class OwnFiles:
         alike = [each for each in self.loaded if self._has_own_format(each)]
         return bool(read) and any(read <= _keys_read(each) for each in alike)
 
+    def is_saved(self, load: FileLoaded) -> bool:
+        """The program saves a file at just the path that this one was loaded from."""
+        return bool(load.path.key) and any(each.path.key == load.path.key for each in self.saved)
+
     def reads(self, load: FileLoaded, saved: FileSaved) -> bool:
         """The load reads this file: by its path, or by keys that the file has."""
         read = _keys_read(load)

@@ -150,15 +150,22 @@ def outcome_of(
 
 
 def _may_be_kept_by_last(m: Interpreter, node: ast.BoolOp, scope: Scope) -> bool:
-    """A run with all options keeps the option of `if option and data is None: raise`, since the
-    last part is still open."""
+    """A run with all options keeps the options of `if option and data is None: raise` and of `if
+    option and steps > 1 and ranks > 1: raise`, since the last part is still open."""
     *options, last = node.values
-    if not m.policy.optional or not all(isinstance(each, ast.Attribute) for each in options):
+    if not m.policy.optional or not all(map(_is_option, options)):
         return False
     if any(isinstance(each, ast.Call) for each in ast.walk(last)):
         return False
     outcome, key, _ = m.verdict(m.evaluate(last, scope))
     return outcome is None and key not in m.decided and not m.policy.forces(key)
+
+
+def _is_option(node: ast.expr) -> bool:
+    """`args.option`, or a comparison of it with a number or a text that is written there."""
+    if isinstance(node, ast.Compare) and isinstance(node.comparators[0], ast.Constant):
+        node = node.left
+    return isinstance(node, ast.Attribute)
 
 
 def is_fixed(value: Value, outcome: bool) -> bool:

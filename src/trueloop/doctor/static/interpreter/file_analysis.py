@@ -243,10 +243,12 @@ class FileAnalysis:
             machine.modules[:], machine.functions[:] = [self.module], [""]
             machine.budget += 10  # the end is not a step of the program
             unread = unread_backward(machine)
+            read = [each.module.survey for each in machine.namespaces.values()]
             machine.emit(
                 Ended, self.module.tree, whole_program=whole_program, unread_backward=unread,
                 handed_on=tuple(machine.reach.handed_on),
-                switched=_switched([each.module for each in machine.namespaces.values()]),
+                switched=frozenset[str]().union(*(each.switched for each in read)),
+                stepped=frozenset[str]().union(*(each.stepped for each in read)),
             )  # fmt: skip
         except OutOfBudgetError:
             if machine.stopped is not None:  # what was seen before still counts
@@ -292,11 +294,6 @@ def _untried(
             if all((policy.optional, policy.forced) != (p.optional, p.forced) for p in tried):
                 return policy
     return None
-
-
-def _switched(modules: list[Module]) -> frozenset[str]:
-    """The names of which a file calls `eval` or `train`."""
-    return frozenset[str]().union(*(module.survey.switched for module in modules))
 
 
 def _ways_out(run: Interpreter) -> Iterator[tuple[str, bool]]:

@@ -6,6 +6,7 @@ import ast
 
 from trueloop.doctor.static.interpreter.inference import parameter
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
+from trueloop.doctor.static.interpreter.likely_modules import likely_module
 from trueloop.doctor.static.interpreter.syntax import once
 from trueloop.doctor.static.interpreter.values import (
     Constant,
@@ -48,7 +49,11 @@ def bind_parameters(
         elif name in defaults and rest is None:
             m.bind(name, defaults[name], scope)
         else:
-            scope.variables[name] = parameter(m, name, annotations.get(name), function)
+            found = likely_module(m, name, annotations.get(name), function) if beginning else None
+            if found is None:
+                scope.variables[name] = parameter(m, name, annotations.get(name), function)
+            else:
+                scope.variables[name] = found
             scope.assigned_at[name] = m.turns_begun
     if spec.vararg is not None:
         extra = list(args[len(names) :])

@@ -60,7 +60,8 @@ INTERESTING = frozenset(
     " kl_div random_split fit fit_transform Module Sequential CrossEntropyLoss NLLLoss KLDivLoss"
     " BCEWithLogitsLoss binary_cross_entropy_with_logits DistributedDataParallel DDP DataParallel"
     " GradScaler Adam AdamW SGD RMSprop item append criterion loss_fn autocast"
-    " seed_everything Engine create_supervised_trainer init_process_group".split()
+    " seed_everything Engine create_supervised_trainer init_process_group"
+    " gradient_checkpointing_enable".split()
 )
 
 
@@ -111,6 +112,8 @@ class FileSummary:
         self._kinds: dict[int, str] = {}
         self.backwards: list[int] = []
         """Every `.backward`, called or not, by the identity of its node."""
+        self.stepped: set[str] = set()
+        """The names of which the file reads `step`, called or not."""
         self.exits: set[str] = set()
         """Options that end a program or function early where they are on (`if args.evaluate:`)."""
         self.ends: set[tuple[str, bool]] = set()
@@ -180,8 +183,11 @@ class FileSummary:
             elif isinstance(node, (ast.Yield, ast.YieldFrom)):
                 for each in inside:
                     each.yields = True
-            elif isinstance(node, ast.Attribute) and node.attr in BACKWARD:
-                self.backwards.append(id(node))
+            elif isinstance(node, ast.Attribute):
+                if node.attr in BACKWARD:
+                    self.backwards.append(id(node))
+                elif node.attr == "step":
+                    self.stepped.add(last_name(node.value))
             elif isinstance(node, ast.Compare) and len(node.comparators) == 1:
                 if getattr(node.comparators[0], "value", self) is None:
                     self.measured.add(id(node.left))

@@ -22,6 +22,7 @@ AREAS = (
     "ignite",
     "transformers_trainer",
     "checkpoints",
+    "whole_models",
     "path_origins",
     "seeds",
     "ranks",

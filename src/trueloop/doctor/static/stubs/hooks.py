@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import HookSet
+from trueloop.doctor.model.events import HookSet, Used
 from trueloop.doctor.model.things import Model
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.values import NONE, OpaqueObject, Value
 
+CHECKPOINTING = "transformers.PreTrainedModel.gradient_checkpointing_enable"
 _HANDLE = "torch.utils.hooks.RemovableHandle"
 
 
@@ -41,6 +42,13 @@ def _remove(call: LibraryCall) -> Value:
 def _compiled_in_place(call: LibraryCall) -> Value:
     """`module(x)` runs the compiled code; `module.forward(x)` does not."""
     call.emit(HookSet, model=call.receiver, by="compile")
+    return NONE
+
+
+@methods(Model, "gradient_checkpointing_enable")
+def _checkpoints(call: LibraryCall) -> Value:
+    """Of transformers: its layers ask for train mode as well."""
+    call.emit(Used, what=CHECKPOINTING, subject=call.receiver)
     return NONE
 
 

@@ -478,7 +478,7 @@ def _initialise(call: LibraryCall) -> Value:
     return model if call.name == "apply" else NONE
 
 
-@methods(Model, "share_memory", "tie_weights", "gradient_checkpointing_enable",
+@methods(Model, "share_memory", "tie_weights",
          "set_extra_state", "float_", "register_buffer", "register_full_backward_hook",
          "resize_token_embeddings",
          "config", "extra_repr", "get_submodule", "get_parameter",
