@@ -7,6 +7,7 @@ import operator
 import re
 from typing import Any
 
+from trueloop.doctor.model.known_values import loop_of
 from trueloop.doctor.model.things import (
     Loader,
     Loop,
@@ -348,7 +349,7 @@ def _counted(m: Interpreter, kind: type[ast.cmpop], left: Constant, right: Any) 
             if isinstance(loop, Loop) and not _is_last(m, loop):
                 return Constant(kind is not ast.Eq)  # it comes once, after the first turns
             return Unknown(f"{left.value} == {right.value}", (left, right))
-    elif isinstance(loop, Loop):
+    elif isinstance(loop, Loop) and not loop_of(right):
         outcome = _is_last(m, loop)
     else:
         key = f"{m.key(left)} == {m.key(right)}"

@@ -214,7 +214,9 @@ def is_number(value: object) -> bool:
 def _constants(
     m: Interpreter, sign: ast.operator, left: Constant, right: Constant, node: ast.AST
 ) -> Value:
-    if not stays_small(sign, left.value, right.value):
+    rest = left.modulo is not None or right.modulo is not None
+    if rest or not stays_small(sign, left.value, right.value):
+        # `i - i % n`: what represents the remainders is no number to compute with.
         return _number(m, node, left, right)
     value = computed(sign, left.value, right.value, None)
     if value is None:

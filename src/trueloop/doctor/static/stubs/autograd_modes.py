@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+
+from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.static.interpreter.calls import call as call_value
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls
+from trueloop.doctor.static.interpreter.syntax import once
 from trueloop.doctor.static.interpreter.values import Constant, OpaqueObject, Value, constant
 from trueloop.doctor.static.interpreter.with_blocks import autocast_of
 
@@ -34,10 +38,57 @@ def _enable_grad(call: LibraryCall) -> Value:
 @calls("torch.set_grad_enabled")
 def _set_grad_enabled(call: LibraryCall) -> Value:
     value = call.arg(0, "mode", Constant(True))
-    on = call.machine.decide(value)[0]
+    m = call.machine
+    on = m.decide(value)[0]
     if not call.result_used:
-        call.machine.grad[-1] = on
-    return _grad(call, on)
+        m.grad[-1] = on
+    # A test that comes out true leaves recording on; nobody has turned it on in so many words.
+    left_on = on and m.grad[-1] is True and isinstance(value, Constant) and _is_tested(call)
+    return OpaqueObject("torch.no_grad", grad=None if left_on else on)
+
+
+def _is_tested(call: LibraryCall) -> bool:
+    """The argument is the outcome of a test, here or where it got its name."""
+    node = call.node
+    if not isinstance(node, ast.Call):
+        return False
+    given = node.args[0] if node.args else node.keywords[0].value if node.keywords else None
+    if isinstance(given, ast.Name):
+        m = call.machine
+        return given.id in _names_of_tests(m.calls[-1][1] if m.calls else m.modules[-1].tree)
+    return given is not None and _tests(given)
+
+
+@once
+def _names_of_tests(function: ast.AST) -> frozenset[str]:
+    """Names of a function that are assigned nothing but outcomes of tests."""
+    stores = [
+        each.id
+        for each in walk(function)
+        if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load)
+    ]
+    arguments = [each.arg for each in walk(function) if isinstance(each, ast.arg)]
+    tested = [
+        each.targets[0].id
+        for each in walk(function)
+        if isinstance(each, ast.Assign)
+        and isinstance(each.targets[0], ast.Name)
+        and _tests(each.value)
+    ]
+    return frozenset(
+        name
+        for name in tested
+        if name not in arguments and stores.count(name) == tested.count(name)
+    )
+
+
+def _tests(node: ast.expr) -> bool:
+    """A comparison, or several of them."""
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, ast.Not) and _tests(node.operand)
+    if isinstance(node, ast.BoolOp):
+        return all(map(_tests, node.values))
+    return isinstance(node, ast.Compare)
 
 
 @calls("torch.autocast", "torch.amp.autocast")
