@@ -75,6 +75,13 @@ _FRESH_STARTS = frozenset(
     " player players agent agents adapt attack local federated search sweep cycle".split()
 )
 
+_OF_ONE_TRAINING = frozenset(
+    "run runs exp experiment experiments config configs cfg lr lrs model models seed member search"
+    " split splits dataset datasets".split()
+)
+"""In a loop that is named for epochs, these name what goes through the epochs (`train_model`,
+`Experiment.run`) or what says how many they are (`config.epochs`)."""
+
 
 @dataclass(eq=False)
 class Build:
@@ -206,6 +213,11 @@ def _steps_in(build: Build) -> tuple[object, ...] | None:
 
 def _starts_afresh(event: Event, loop: Loop) -> bool:
     """The loop is named for something that starts again in each iteration."""
-    names = [*loop.variables, str(loop.over), event.place.function]
+    over = str(loop.over)
+    names = [over, event.place.function]
     names += [turn.loop.place.function for turn in event.turns]
-    return any(words(name) & _FRESH_STARTS for name in names)
+    epochs = any(words(each) & {"epoch", "epochs"} for each in (*loop.variables, over))
+    starts = _FRESH_STARTS - _OF_ONE_TRAINING if epochs else _FRESH_STARTS
+    return any(words(name) & starts for name in names) or any(
+        words(name) & _FRESH_STARTS for name in loop.variables
+    )
