@@ -335,6 +335,8 @@ def _node_of(function: FunctionType) -> Any:
 def _plain_function(function: Any) -> FunctionType | None:
     while inspection.is_a(function, functools.partial):
         function = function.func
+    if not inspection.is_a(function, _NAMED):
+        function = getattr(type(function), "__call__", None)  # noqa: B004
     if inspection.is_a(function, MethodType):
         function = function.__func__
     return function if inspection.is_a(function, FunctionType) and _is_users(function) else None

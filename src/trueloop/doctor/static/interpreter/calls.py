@@ -10,7 +10,6 @@ from typing import Any
 from trueloop.doctor.model.arithmetic import TEXT, is_small, len_of
 from trueloop.doctor.model.events import Made
 from trueloop.doctor.model.things import (
-    RATES_UNTOUCHED,
     Dataset,
     Model,
     Optimizer,
@@ -26,7 +25,7 @@ from trueloop.doctor.static.interpreter.parameter_binding import bind_parameters
 from trueloop.doctor.static.interpreter.repeated_constructors import construct
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, find_call, find_method
 from trueloop.doctor.static.interpreter.survey import BACKWARD, last_name
-from trueloop.doctor.static.interpreter.user_samplers import distributed_sampler
+from trueloop.doctor.static.interpreter.user_objects import new_object
 from trueloop.doctor.static.interpreter.values import (
     NONE,
     Class,
@@ -51,7 +50,6 @@ from trueloop.doctor.static.stubs import statistics, tensor_shapes as shapes
 from trueloop.doctor.static.stubs.manual_updates import clears_by_name
 from trueloop.doctor.static.stubs.tensors import call_foreign_method, derive
 
-MODULE_BASES = frozenset({"Module", "LightningModule", "PreTrainedModel", "ModelMixin"})
 HARMLESS = frozenset(
     "torch numpy builtins logging tqdm os sys time math json random wandb matplotlib PIL pandas"
     " sklearn torchmetrics tensorboard tensorboardX rich warnings datetime pathlib collections"
@@ -100,6 +98,9 @@ def _call(
         return start(m, function.function, [function.receiver, *args], kwargs, node, rest)
     if isinstance(function, Class):
         return instantiate(m, function, args, kwargs, node, rest)
+    if type(function) is OpaqueObject and function.call:  # `partial(nn.BatchNorm2d)(n, 0.8)`
+        args, kwargs = [*function.call[1:], *args], {**function.arguments, **kwargs}
+        return _call(m, function.call[0], args, kwargs, node, rest)
     if isinstance(function, (Instance, Thing)):
         known = find_method(function, "__call__")
         mine = getattr(function, "cls", None)
@@ -453,48 +454,3 @@ def adopt(
                 if hasattr(twin, name):
                     setattr(made, name, getattr(twin, name))
         return
-
-
-_NAMES_PARAMETERS = "parameters named_parameters _apply state_dict modules children".split()
-
-
-def _methods(cls: Class) -> set[str]:
-    """The names of the methods of a class and of the user's classes above it."""
-    members = (kind.namespace.items() for kind in cls.lineage() if isinstance(kind, Class))
-    return {name for each in members for name, value in each if isinstance(value, Function)}
-
-
-def new_object(m: Interpreter, cls: Class, node: ast.AST) -> Value:
-    """An object of a class of the user's, before its `__init__`."""
-    m.reach.classes_made[id(cls)] = cls
-    bases = cls.dotted_bases()
-    place = m.place(node)
-    shorts = {base.rpartition(".")[2] for base in bases}
-    common: dict[str, Any] = {"made": place, "known": True, "cls": cls}
-    if any(base.startswith("torch.optim.lr_scheduler.") for base in bases):
-        kind = next(base.rpartition(".")[2] for base in bases if "lr_scheduler" in base)
-        return Scheduler(kind=kind, own_step=not _methods(cls) <= RATES_UNTOUCHED, **common)
-    if any(base.startswith("torch.optim.") for base in bases):
-        return Optimizer(kind=cls.name, **common)
-    if shorts & {"Dataset", "IterableDataset", "TensorDataset", "ImageFolder"} or any(
-        base.startswith("torchvision.datasets.") for base in bases
-    ):
-        return Dataset(kind=cls.name, **common)
-    sampler = distributed_sampler(cls, bases)
-    if sampler is not None:
-        sampler.made = place
-        return sampler
-    is_module = bool(shorts & MODULE_BASES) or any(base.startswith("torch.nn.") for base in bases)
-    looks_like_one = cls.lookup("forward") is not None and cls.lookup("backward") is None
-    if is_module or (bases and looks_like_one):
-        complete = any(base.startswith("torch.nn.") for base in bases)
-        names = any(cls.lookup(name) is not None for name in _NAMES_PARAMETERS)
-        return Model(kind=cls.name, complete=complete, names_parameters=names, **common)
-    is_trainer = bases and bases[-1].endswith("Trainer")
-    return (TrainerObject if is_trainer else Instance)(cls, key=f"{cls.name}()@{place.line}")
-
-
-def is_loss_module(model: Model) -> bool:
-    """A module of the user's that computes a loss rather than being trained."""
-    kind = model.kind.rpartition(".")[2].lower()
-    return "loss" in kind or "criterion" in kind

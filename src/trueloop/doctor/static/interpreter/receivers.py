@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 
 from trueloop.doctor.model.things import Thing
-from trueloop.doctor.static.interpreter.calls import enter, new_object
+from trueloop.doctor.static.interpreter.calls import enter
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.pending import define
 from trueloop.doctor.static.interpreter.syntax import once
+from trueloop.doctor.static.interpreter.user_objects import new_object
 from trueloop.doctor.static.interpreter.values import (
     Class,
     Constant,

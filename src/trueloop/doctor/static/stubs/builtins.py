@@ -351,7 +351,8 @@ def _type(call: LibraryCall) -> Value:
 
 @calls("functools.partial")
 def _partial(call: LibraryCall) -> Value:
-    return OpaqueObject("functools.partial", dict(call.kwargs), call=call.args)
+    first = [] if call.open else call.args  # of `partial(f, *args)` not all are known
+    return OpaqueObject("functools.partial", dict(call.kwargs), call=first)
 
 
 @calls("weakref.proxy", "weakref.ref")
@@ -361,16 +362,6 @@ def _weak(call: LibraryCall) -> Value:
     if target is None or call.name == "weakref.proxy":
         return target or call.unknown()
     return OpaqueObject("weakref.ref", {}, call=[LibraryName("trueloop.identity"), target])
-
-
-@methods(OpaqueObject, "__call__")
-def _call_foreign(call: LibraryCall) -> Value:
-    given = call.receiver.call
-    if given:
-        kwargs = {**call.receiver.arguments, **call.kwargs}
-        return call.machine.call_value(given[0], [*given[1:], *call.args], kwargs, call.node)
-    call.expose(*call.args, *call.kwargs.values())
-    return call.unknown(call.receiver, *call.args, *call.kwargs.values())
 
 
 # ------------------------------------------------------------------------------- containers

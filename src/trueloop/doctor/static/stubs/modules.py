@@ -17,10 +17,11 @@ from trueloop.doctor.model.events import (
     ZeroGrad,
 )
 from trueloop.doctor.model.things import Activation, Criterion, Model, Size, Tensor
-from trueloop.doctor.static.interpreter.calls import enter, is_loss_module, start
+from trueloop.doctor.static.interpreter.calls import enter, start
 from trueloop.doctor.static.interpreter.fetches import inputs_fetched_at
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.syntax import layers_only_called, written
+from trueloop.doctor.static.interpreter.user_objects import is_loss_module
 from trueloop.doctor.static.interpreter.values import (
     NONE,
     Class,

@@ -202,7 +202,7 @@ _NOT_SEEN_TO_CHANGE = frozenset(
 
 def seeds_of(m: Interpreter, function: Value, node: ast.AST) -> list[WorkerSeed] | None:
     """The generators that a `worker_init_fn` seeds; None if it cannot be read."""
-    if not isinstance(function, (Function, Method, OpaqueObject)):
+    if not isinstance(function, (Function, Method, OpaqueObject, Instance)):
         return None
     with aside(m) as events:
         m.call_value(function, [Unknown("worker_id")], node=node)
@@ -228,7 +228,9 @@ def touches_dataset(function: Value) -> bool:
     """A `worker_init_fn` that may reach into the data set itself (or is not understood)."""
     if isinstance(function, OpaqueObject) and function.call:
         return touches_dataset(function.call[0])
-    inner = function.function if isinstance(function, Method) else function
+    inner: Value | None = function.function if isinstance(function, Method) else function
+    if isinstance(inner, Instance):
+        inner = inner.cls.lookup("__call__")
     if not isinstance(inner, Function):
         return True
     return _speaks_of_dataset(inner.node)

@@ -1,0 +1,69 @@
+"""Objects of the user's own classes, as they are before their `__init__` runs: what kind of thing a
+class makes."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from trueloop.doctor.model.things import (
+    RATES_UNTOUCHED,
+    Dataset,
+    Model,
+    Optimizer,
+    Scheduler,
+)
+from trueloop.doctor.static.interpreter.interpreter import Interpreter
+from trueloop.doctor.static.interpreter.user_samplers import distributed_sampler
+from trueloop.doctor.static.interpreter.values import (
+    Class,
+    Function,
+    Instance,
+    TrainerObject,
+    Value,
+)
+
+MODULE_BASES = frozenset({"Module", "LightningModule", "PreTrainedModel", "ModelMixin"})
+_NAMES_PARAMETERS = "parameters named_parameters _apply state_dict modules children".split()
+
+
+def _methods(cls: Class) -> set[str]:
+    """The names of the methods of a class and of the user's classes above it."""
+    members = (kind.namespace.items() for kind in cls.lineage() if isinstance(kind, Class))
+    return {name for each in members for name, value in each if isinstance(value, Function)}
+
+
+def new_object(m: Interpreter, cls: Class, node: ast.AST) -> Value:
+    """An object of a class of the user's, before its `__init__`."""
+    m.reach.classes_made[id(cls)] = cls
+    bases = cls.dotted_bases()
+    place = m.place(node)
+    shorts = {base.rpartition(".")[2] for base in bases}
+    common: dict[str, Any] = {"made": place, "known": True, "cls": cls}
+    if any(base.startswith("torch.optim.lr_scheduler.") for base in bases):
+        kind = next(base.rpartition(".")[2] for base in bases if "lr_scheduler" in base)
+        return Scheduler(kind=kind, own_step=not _methods(cls) <= RATES_UNTOUCHED, **common)
+    if any(base.startswith("torch.optim.") for base in bases):
+        return Optimizer(kind=cls.name, **common)
+    if shorts & {"Dataset", "IterableDataset", "TensorDataset", "ImageFolder"} or any(
+        base.startswith("torchvision.datasets.") for base in bases
+    ):
+        return Dataset(kind=cls.name, **common)
+    sampler = distributed_sampler(cls, bases)
+    if sampler is not None:
+        sampler.made = place
+        return sampler
+    is_module = bool(shorts & MODULE_BASES) or any(base.startswith("torch.nn.") for base in bases)
+    looks_like_one = cls.lookup("forward") is not None and cls.lookup("backward") is None
+    if is_module or (bases and looks_like_one):
+        complete = any(base.startswith("torch.nn.") for base in bases)
+        names = any(cls.lookup(name) is not None for name in _NAMES_PARAMETERS)
+        return Model(kind=cls.name, complete=complete, names_parameters=names, **common)
+    is_trainer = bases and bases[-1].endswith("Trainer")
+    return (TrainerObject if is_trainer else Instance)(cls, key=f"{cls.name}()@{place.line}")
+
+
+def is_loss_module(model: Model) -> bool:
+    """A module of the user's that computes a loss rather than being trained."""
+    kind = model.kind.rpartition(".")[2].lower()
+    return "loss" in kind or "criterion" in kind
