@@ -37,15 +37,16 @@ scheduler = CosineAnnealingLR(optimizer, T_max=epochs)
 In at least two iterations of a loop the schedule steps, its own optimizer does not step in any, and
 a different optimizer with parameters of the same model does; or an optimizer of a different model
 is the only one that trains there and has no schedule, while the schedule's optimizer trained
-before. Inside a loop: the optimizer that trained is replaced by one of the same name with no
-schedule, and the old schedule still steps. Not reported: user-defined optimizers (SAM,
-Lookahead), those passed to code that cannot be read, and pairs of optimizers of different models
-(GANs).
+before. Also: the optimizer that trained is replaced by one with no schedule, inside the loop by one
+of the same name or before the loop of a later phase, and the old schedule still steps. Not
+reported: user-defined optimizers (SAM, Lookahead), those passed to code that cannot be read, and
+pairs of optimizers of different models (GANs).
 """
 
 from __future__ import annotations
 
 from trueloop.doctor.model.events import Made, OptimizerStep, SchedulerStep
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Loop, Optimizer, Scheduler
 from trueloop.doctor.rules.shared.schedule_clock import ScheduleClock, ScheduleRule, called
 
@@ -81,11 +82,27 @@ class SchedulerOfOtherOptimizer(ScheduleRule):
         if own is None or last is None or not event.guards <= last.guards:
             return
         made = self._made.get(last.optimizer)
-        if made is None or not _replaces(last.optimizer, own) or last.optimizer.name != own.name:
+        if made is None or not _replaces(last.optimizer, own):
             return
         around = {turn.loop for turn in event.turns} & {turn.loop for turn in made.turns}
-        if around & self._trained.get(own, set()):
+        again = last.optimizer.name == own.name and around & self._trained.get(own, set())
+        if again or self._is_later_phase(event, last):
             self._idle.setdefault(event.scheduler, []).append((event, last.optimizer))
+
+    def _is_later_phase(self, event: SchedulerStep, last: OptimizerStep) -> bool:
+        """The schedule has stepped in the loops that its own optimizer trained in, and now does in
+        one that only the optimizer that came after trains in."""
+        clock, own = self.clocks.get(event.scheduler), event.scheduler.optimizer
+        trained = self._trained.get(own, set()) if own is not None else set()
+        if clock is None or not trained:
+            return False
+        here = {turn.loop for turn in clock.own(event)}
+        before = {turn.loop for turn in clock.own(clock.calls[0])}
+        return (
+            not before.isdisjoint(trained)
+            and here.isdisjoint(trained)
+            and any(turn.loop in here for turn in last.turns)
+        )
 
     def _check_replaced(self, clock: ScheduleClock) -> None:
         """Its optimizer was replaced in the loop that it steps in."""
@@ -101,7 +118,7 @@ class SchedulerOfOtherOptimizer(ScheduleRule):
         if any(each.optimizer is other for each in self.clocks):
             return
         self.report(
-            other.made,
+            self._replaced_at(own, other),
             f"This optimizer replaces the one that {called(scheduler)} controls, and has no"
             " schedule: from here on its learning rate never changes.",
             related=[
@@ -110,6 +127,14 @@ class SchedulerOfOtherOptimizer(ScheduleRule):
             ],
             fix="Create a new schedule for this optimizer here.",
         )
+
+    def _replaced_at(self, own: Optimizer, other: Optimizer) -> Location:
+        """Where the second is made; where both are made by one line, the call that leads there."""
+        one, two = self._made.get(own), self._made.get(other)
+        if one is None or two is None or one.place != two.place:
+            return other.made
+        calls = zip(reversed(one.stack), reversed(two.stack), strict=False)
+        return next((second for first, second in calls if first != second), other.made)
 
     def check(self, clock: ScheduleClock) -> None:
         self._check_replaced(clock)
