@@ -177,3 +177,27 @@ def test_a_window_that_is_not_cleared_beside_code_that_gets_the_model(
 ) -> None:
     text = AVERAGED.format(clear=clear, update=update)
     assert [each.code for each in check_text(text, "<text>", strict=True).findings] == expected
+
+
+TIMED = """
+import time
+import torch
+from torch import nn
+layer = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3)).to("cuda")
+optimizer = torch.optim.Adam(layer.parameters(), 1e-4)
+inputs = {inputs}.to("cuda")
+start = time.time()
+for _ in range(1000):
+    loss = ((layer(inputs) - torch.zeros(8, 3, device="cuda")) ** 2).mean()
+    loss.backward()
+    optimizer.step()
+print((time.time() - start) / 1000)
+"""
+
+
+@pytest.mark.parametrize(
+    ("inputs", "expected"), [("torch.ones(8, 4)", []), ("torch.load('inputs.pt')", ["TL102"])]
+)
+def test_time_is_measured_on_one_number(inputs: str, expected: list[str]) -> None:
+    found = check_text(TIMED.format(inputs=inputs), "<text>", strict=True).findings
+    assert [each.code for each in found] == expected

@@ -471,7 +471,7 @@ class Loop:
     exhausted: bool = False
     """It was seen to go to its end (live)."""
     simulated: int = 0  # turns that the reader goes through; 0 when live
-    cut_at: int | None = None  # a count of its turns ends it after so many
+    cut_at: int | None = None  # a count of its turns ends it after so many; 1 by an option
     framework: str = ""
     """The library whose own loop it is: `Lightning`, `Ignite` (in source)."""
     leaves: bool = False

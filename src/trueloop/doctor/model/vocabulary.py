@@ -93,3 +93,14 @@ def _is_saving(node: ast.AST) -> bool:
     if not isinstance(node, ast.Call):
         return False
     return getattr(node.func, "attr", getattr(node.func, "id", "")) == "save"
+
+
+_STEP_LEFT_OUT = re.compile(
+    r"#\s*(?:\w+\.)*(\w+)\.step\(.*\)\s*$|^\s*#\s*\w+\s*=\s*(\w+)\s*,?\s*$", re.M
+)
+"""`# scheduler.step()`, or the argument that would hand it over: `# scheduler=scheduler,`."""
+
+
+def steps_left_out(text: str) -> frozenset[str]:
+    """The names whose `step()` is commented out in a file: nobody has forgotten it."""
+    return frozenset(one or other for one, other in _STEP_LEFT_OUT.findall(text))

@@ -116,7 +116,7 @@ def _module(text: str, path: str, above: int, owner: Project) -> Module:
         ast.increment_lineno(tree, above)
     name = _dotted(path)
     package = name if os.path.basename(path) == "__init__.py" else name.rpartition(".")[0]
-    survey = known.survey if known is not None else FileSummary(tree)
+    survey = known.survey if known is not None else FileSummary(tree, text)
     return Module(path, name, tree, survey, package)
 
 

@@ -12,6 +12,7 @@ from torch.optim import lr_scheduler, swa_utils
 from trueloop.doctor.live.frames import source_map
 from trueloop.doctor.live.objects import constructor_arguments, inspection
 from trueloop.doctor.live.patches.optimizers import outside
+from trueloop.doctor.model import vocabulary
 from trueloop.doctor.model.events import Made, SchedulerStep
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Scheduler
@@ -87,7 +88,9 @@ def _note_arguments(
     if "lr_lambda" in given:
         thing.decay = constructor_arguments.base_of_power(thing.written.get("lr_lambda", ""))
         thing.arguments |= constructor_arguments.of_partial(given["lr_lambda"])
-    thing.read_by_hand |= ".get_lr(" in source_map.source_of(thing.made.path).text
+    text = source_map.source_of(thing.made.path).text
+    thing.read_by_hand |= ".get_lr(" in text
+    thing.stepped_names = vocabulary.steps_left_out(text)
 
 
 def _by_function(thing: Scheduler, place: Location) -> None:

@@ -40,9 +40,10 @@ for epoch in range(epochs):
 ## How it is detected
 
 A loader with a shuffling `DistributedSampler` is trained on in a second epoch, and `set_epoch` was
-not called on its sampler. Not reported: a single epoch, `shuffle=False`, a sampler created for each
-epoch, loaders passed to a library (Accelerate and Lightning call it themselves), and source that
-calls `set_epoch` on a sampler of that name in a different branch.
+not called on its sampler. Not reported: a single epoch (unless an option says more, too),
+`shuffle=False`, a sampler created for each epoch, loaders passed to a library (Accelerate and
+Lightning call it themselves), and source that calls `set_epoch` on a sampler of that name in a
+different branch.
 """
 
 from __future__ import annotations
@@ -80,6 +81,9 @@ class SamplerEpochNotSet(Rule):
         if len(passes) < 2 or sampler is None:
             return
         if loader.exposed or sampler.exposed or loader.epoch_set:
+            return
+        around = [turn.loop for turn in event.turns if turn.loop is not loop]
+        if around and all(each.cut_at == 1 for each in around):  # one epoch, by an option
             return
         self.report(
             loop.place,

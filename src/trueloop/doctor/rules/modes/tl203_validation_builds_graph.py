@@ -55,7 +55,7 @@ from __future__ import annotations
 
 from trueloop.doctor.model.events import Ended, ModelForward
 from trueloop.doctor.model.findings import Location
-from trueloop.doctor.model.things import Tensor
+from trueloop.doctor.model.things import Loop, Tensor
 from trueloop.doctor.rules.shared.passes import called, is_of_library, pass_of
 from trueloop.doctor.rules.shared.recorded_validation import ValidationRule
 from trueloop.doctor.rules.shared.trials import is_trial
@@ -76,9 +76,13 @@ class ValidationBuildsGraph(ValidationRule):
                 self._report(forward, "validation")
         trains = self.trained or self.learning or self.forwards.used or event.unread_backward
         if event.whole_program and not trains:
+            found: dict[Loop | None, ModelForward] = {}
             for forward in self.candidates:
                 if self._predicts(forward) and not is_trial(forward):
-                    self._report(forward, "prediction")
+                    turn = pass_of(forward)
+                    found.setdefault(turn.loop if turn is not None else None, forward)
+            for forward in found.values():
+                self._report(forward, "prediction")
 
     def _predicts(self, forward: ModelForward) -> bool:
         """It goes over data in eval mode, and what it does inside is known."""
@@ -97,7 +101,7 @@ class ValidationBuildsGraph(ValidationRule):
 
     def _report(self, forward: ModelForward, where: str) -> None:
         place, name = forward.place, called(forward)
-        if where == "prediction":
+        if where == "prediction" or forward.model.parents:
             place, name = _call_in_the_loop(forward, name)
         self.report(
             place,

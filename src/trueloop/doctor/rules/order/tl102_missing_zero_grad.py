@@ -48,17 +48,25 @@ an optimizer steps twice in an iteration with a `backward()` in between; and
 nothing in between may clear the gradients: no `zero_grad()` of an optimizer or
 module that may share parameters, no `p.grad = None`, no edit of `.grad`, no unknown code that gets
 the optimizer. Not reported: a `zero_grad()` in a branch that only some runs take, optimizer classes
-with their own `step()`. A function that receives its optimizer is checked only for its own loops.
-In a running program, the gradients themselves are compared.
+with their own `step()`, loops that make one turn unless an option says more, and models that get
+the same number in all places of their inputs, which measures time or memory. A function that
+receives its optimizer is checked only for its own loops. In a running program, the gradients
+themselves are compared.
 """
 
 from __future__ import annotations
 
 import re
 
-from trueloop.doctor.model.events import Backward, EscapedToUnknown, Event, OptimizerStep
+from trueloop.doctor.model.events import (
+    Backward,
+    EscapedToUnknown,
+    Event,
+    ModelForward,
+    OptimizerStep,
+)
 from trueloop.doctor.model.findings import Insert
-from trueloop.doctor.model.things import Optimizer
+from trueloop.doctor.model.things import Optimizer, Tensor
 from trueloop.doctor.rules.shared.step_order import (
     StepRule,
     backwards,
@@ -79,6 +87,16 @@ _SO_CALLED = re.compile(r"optim|(^|[._])opt", re.I)
 
 class MissingZeroGrad(StepRule):
     code = "TL102"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._made_up: set[int] = set()
+        """Forwards of tensors with one number in all places: time or memory is measured."""
+
+    def on_model_forward(self, event: ModelForward) -> None:
+        tensors = [each for each in event.inputs if isinstance(each, Tensor)]
+        if tensors and all(each.fill is not None for each in tensors):
+            self._made_up.add(event.serial)
 
     def on_optimizer_step(self, event: OptimizerStep) -> None:
         before = self.last_step(event.optimizer)
@@ -126,8 +144,12 @@ class MissingZeroGrad(StepRule):
             for backward in backwards(self.window(step.optimizer))
             if self.feeds(backward, step.optimizer) and inside(backward, micro(step))
         ]
-        if fed:
+        if fed and not self._measures(fed[0]):
             self._report(step, fed[0])
+
+    def _measures(self, backward: Backward) -> bool:
+        forwards = backward.loss.forwards if backward.loss is not None else frozenset()
+        return bool(forwards) and forwards <= self._made_up
 
     def _report(self, step: OptimizerStep, backward: Backward) -> None:
         if is_trial(step):
@@ -188,9 +210,10 @@ def _follows(step: OptimizerStep, backward: Backward) -> bool:
 
 
 def _again(before: OptimizerStep, step: OptimizerStep) -> bool:
-    """The same step in a later turn: of this loop, or of the loops around it."""
+    """The same step in a later turn: of this loop, or of the loops around it; not of one that
+    makes a single turn unless an option says more."""
     return before.place == step.place and any(
-        mine.loop is yours.loop and mine.index > yours.index
+        mine.loop is yours.loop and mine.index > yours.index and mine.loop.cut_at != 1
         for mine, yours in zip(step.turns, before.turns, strict=False)
     )
 

@@ -250,7 +250,7 @@ class ScheduleRule(Rule):
         if isinstance(event.thing, Scheduler):
             self.clock(event.thing).made = event
             for inner in event.thing.schedules:
-                self.clock(inner).driven = True
+                self.clock(inner).driven = not event.thing.own_step
 
     def on_scheduler_step(self, event: SchedulerStep) -> None:
         calls = self.clock(event.scheduler).calls

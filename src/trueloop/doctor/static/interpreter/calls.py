@@ -414,9 +414,11 @@ def instantiate(
         made.attributes.update(kwargs)
     elif isinstance(made, (Optimizer, Scheduler, Dataset, Sampler)):
         adopt(m, made, cls, args, kwargs, node)
-    if isinstance(made, Optimizer) and not (made.models or made.tensors):
-        held = [each for each in made.attributes.values() if isinstance(each, Optimizer)]
-        if len(held) == 1:
+    if isinstance(made, (Optimizer, Scheduler)):
+        held = [each for each in made.attributes.values() if type(each) is type(made)]
+        if isinstance(made, Scheduler):
+            made.schedules = [*made.schedules, *(each for each in held if each is not made)]
+        elif len(held) == 1 and not (made.models or made.tensors):
             take_over(made, held[0])
     if isinstance(made, Thing):
         m.emit(Made, node, thing=made)
@@ -450,7 +452,6 @@ def adopt(
             continue
         twin = known(LibraryCall(m, node, base, args, kwargs))
         if type(twin) is type(made):
-            for name in _ADOPTED:
-                if hasattr(twin, name):
-                    setattr(made, name, getattr(twin, name))
+            for name in filter(partial(hasattr, twin), _ADOPTED):
+                setattr(made, name, getattr(twin, name))
         return

@@ -27,6 +27,11 @@ def by_default(m: Interpreter, size: Size) -> int | None:
     return whole_number([*(each.survey for each in m.modules), *surveys], size)
 
 
+def once_by_default(m: Interpreter, size: Size) -> int | None:
+    """1 where an option says how many turns a loop makes, and says one unless it is given."""
+    return 1 if isinstance(size, str) and by_default(m, size) == 1 else None
+
+
 def closes_window(m: Interpreter, node: ast.If, scope: Scope) -> bool | None:
     """The outcome of a test whether a counter has come to the size of its window, which the branch
     sets back; None for other tests."""

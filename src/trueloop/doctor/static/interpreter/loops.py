@@ -13,6 +13,7 @@ from trueloop.doctor.model.known_values import loop_of
 from trueloop.doctor.model.nodes import cut_at
 from trueloop.doctor.model.things import NOWHERE, Dataset, Loader, Loop, Model, Size, Tensor
 from trueloop.doctor.static.interpreter.calls import enter, start
+from trueloop.doctor.static.interpreter.counters import once_by_default
 from trueloop.doctor.static.interpreter.generators import (
     generator_in,
     hands_on,
@@ -354,7 +355,7 @@ def run_for(m: Interpreter, node: ast.For | ast.AsyncFor, scope: Scope) -> Contr
         turns=how.size,
         endless=how.endless,
         leaves=may_leave(node),
-        cut_at=cut_at(node),
+        cut_at=cut_at(node) or once_by_default(m, how.size),
         kind=_kind(m, node, how, scope),  # type: ignore[arg-type]
     )
     loop.resumed_from = _start(iterable)

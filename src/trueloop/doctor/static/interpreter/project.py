@@ -149,7 +149,8 @@ class Project:
         is_package = os.path.basename(path) == "__init__.py"
         package = name if is_package else name.rpartition(".")[0]
         shown = os.path.relpath(path) if not path.startswith("..") else path
-        found = self._latest[path] = Module(shown, name, tree, FileSummary(tree), package)
+        survey = FileSummary(tree, data.decode("utf-8", "replace"))
+        found = self._latest[path] = Module(shown, name, tree, survey, package)
         return found
 
     def later(self, source: str, name: str, near: Module) -> Value:

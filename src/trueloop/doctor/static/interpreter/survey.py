@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from trueloop.doctor.model.nodes import FIELDS, walk
+from trueloop.doctor.model.vocabulary import steps_left_out
 from trueloop.doctor.static.interpreter.decays import Decay, decay_of
 from trueloop.doctor.static.interpreter.syntax import written
 
@@ -89,7 +90,9 @@ class CodeContents:
 class FileSummary:
     """The first look at one file."""
 
-    def __init__(self, tree: ast.Module) -> None:
+    def __init__(self, tree: ast.Module, text: str = "") -> None:
+        self.left_out = steps_left_out(text)
+        """Names whose `step()` is commented out."""
         self.uses: dict[str, set[str]] = defaultdict(set)
         """Last part of a name -> the methods called on it; `()` it is called, `iter` looped over,
         `[]` it is indexed."""

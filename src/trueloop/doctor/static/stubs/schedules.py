@@ -181,14 +181,16 @@ def sets_position(tree: ast.AST) -> bool:
 
 
 def _stepped_names(m: Interpreter) -> frozenset[str]:
-    """The names on which `step` is called, in the files of the active functions."""
+    """The names on which `step` is called, or is in a comment, in the files of the active
+    functions."""
     surveys = [module.survey for module in {id(each): each for each in m.modules}.values()]
-    return frozenset(
+    called = frozenset(
         name
         for survey in surveys
         for name, used in survey.uses.items()
         if not used.isdisjoint(_STEPS)
     )
+    return called.union(*(survey.left_out for survey in surveys))
 
 
 def _base_of_power(value: Value | None) -> float | None:
