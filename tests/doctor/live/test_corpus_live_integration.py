@@ -43,6 +43,7 @@ UNSEEN = frozenset(
         "TL102-bad_update_rule_of_their_own",
         "TL102-bad_penalty_on_top_of_the_loss",  # of several steps of one iteration: in source
         "TL102-bad_real_and_fake_in_turn",
+        "TL102-bad_parts_of_a_batch",
         "TL106-bad_first_of_two_losses",
         "TL106-bad_penalty_of_some_iterations",
         "TL106-bad_step_only_with_the_penalty",

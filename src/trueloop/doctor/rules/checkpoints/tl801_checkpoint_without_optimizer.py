@@ -51,6 +51,8 @@ and gets the checkpoint.
 
 from __future__ import annotations
 
+import re
+
 from trueloop.doctor.model.events import (
     EscapedToUnknown,
     LoopEntered,
@@ -104,7 +106,7 @@ class CheckpointWithoutOptimizer(Rule):
     def on_escaped_to_unknown(self, event: EscapedToUnknown) -> None:
         if event.callee.rpartition(".")[2] in _OF_TENSORS:
             return
-        if any(isinstance(thing, Checkpoint) for thing in event.things):
+        if any(isinstance(each, Checkpoint) and not _is_a_number(each) for each in event.things):
             self._anything_is_restored()
 
     def _anything_is_restored(self) -> None:
@@ -221,9 +223,19 @@ _OF_TENSORS = frozenset(
     "size dim numel float half double to cpu cuda clone detach numpy item tolist view".split()
 )
 """Methods of a weight in the file, which restore nothing: `weight.size() == own[name].size()`."""
+_NUMBERS = re.compile(r"epoch|iter|step|count|sampler|loss|acc|best|metric|score", re.I)
+_STATES = re.compile(r"opt|state|dict|model|sched|weight|net|param", re.I)
 PLATEAU = "ReduceLROnPlateau"
 _WITHOUT_COUNT = ("ConstantLR", "MultiplicativeLR", "ExponentialLR")
 """Schedules that have little to lose."""
+
+
+def _is_a_number(part: Checkpoint) -> bool:
+    """An entry whose key says that it is not the state of an optimizer: `checkpoint["epoch"]`."""
+    if part.inside is None:
+        return False
+    keys = " ".join(str(key) for key, each in part.inside.attributes.items() if each is part)
+    return bool(_NUMBERS.search(keys)) and not _STATES.search(keys)
 
 
 def _root(checkpoint: Checkpoint) -> Checkpoint:

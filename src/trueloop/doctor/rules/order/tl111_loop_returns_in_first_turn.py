@@ -47,9 +47,10 @@ def train_epoch(model, loader, optimizer):
 ## How it is detected
 
 The last statement of the body of a loop over batches or epochs is a `return`, and its value names
-what the body adds to (`total += ...`, `losses.append(...)`) and the loop did not begin. Not
-reported: a `return` under a condition, a loop with `continue` or `yield`, a loop that takes one
-batch to look at it, and `break`, which is how one tries a program out.
+what the body adds to (`total += ...`, `losses.append(...)`) and the loop did not begin, or is
+divided by the length of the loader. Not reported: a `return` under a condition, a loop with
+`continue` or `yield`, a loop that takes one batch to look at it, and `break`, which is how one
+tries a program out.
 """
 
 from __future__ import annotations

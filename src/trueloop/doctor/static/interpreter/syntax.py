@@ -179,8 +179,8 @@ def may_leave(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
 
 @once
 def returned_sum(loop: ast.AST) -> ast.Return | None:
-    """The `return` that ends each turn of a loop with a value that the turns add up or collect:
-    a second turn never comes."""
+    """The `return` that ends each turn of a loop with a value that the turns add up or collect, or
+    that is divided by their number: a second turn never comes."""
     if not isinstance(loop, (ast.For, ast.AsyncFor, ast.While)):
         return None
     last = loop.body[-1]
@@ -200,7 +200,35 @@ def returned_sum(loop: ast.AST) -> ast.Return | None:
             bound.update(name for target in node.targets for name in names_bound(target))
     grown -= bound
     names = {node.id for node in walk(last.value) if isinstance(node, ast.Name)}
-    return last if not grown.isdisjoint(names) else None
+    return last if not grown.isdisjoint(names) or _divides_by_turns(loop, last, names) else None
+
+
+def _divides_by_turns(
+    loop: ast.For | ast.AsyncFor | ast.While, last: ast.Return, names: set[str]
+) -> bool:
+    """What is returned, or was assigned for it in this turn, is divided by the length of that which
+    the loop goes through."""
+    if isinstance(loop, ast.While):
+        return False
+    through = {
+        written(node) for node in walk(loop.iter) if isinstance(node, ast.Name | ast.Attribute)
+    }
+    made = [
+        each.value
+        for each in loop.body
+        if isinstance(each, ast.Assign)
+        and any(not names.isdisjoint(names_bound(target)) for target in each.targets)
+    ]
+    return any(
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Div)
+        and isinstance(node.right, ast.Call)
+        and getattr(node.right.func, "id", "") == "len"
+        and any(written(each) in through for each in node.right.args)
+        for value in (last.value, *made)
+        if value is not None
+        for node in walk(value)
+    )
 
 
 _MOVES = frozenset("to cuda cpu float half double bfloat16 train eval".split())
