@@ -414,11 +414,11 @@ def instantiate(
         made.attributes.update(kwargs)
     elif isinstance(made, (Optimizer, Scheduler, Dataset, Sampler)):
         adopt(m, made, cls, args, kwargs, node)
-    if isinstance(made, (Optimizer, Scheduler)):
-        held = [each for each in made.attributes.values() if type(each) is type(made)]
-        if isinstance(made, Scheduler):
-            made.schedules = [*made.schedules, *(each for each in held if each is not made)]
-        elif len(held) == 1 and not (made.models or made.tensors):
+    if isinstance(made, Scheduler):
+        made.schedules += [each for each in made.attributes.values() if isinstance(each, Scheduler)]
+    if isinstance(made, Optimizer) and not (made.models or made.tensors):
+        held = [each for each in made.attributes.values() if isinstance(each, Optimizer)]
+        if len(held) == 1:
             take_over(made, held[0])
     if isinstance(made, Thing):
         m.emit(Made, node, thing=made)
