@@ -101,7 +101,7 @@ class ValidationBuildsGraph(ValidationRule):
 
     def _report(self, forward: ModelForward, where: str) -> None:
         place, name = forward.place, called(forward)
-        if where == "prediction" or forward.model.parents:
+        if where == "prediction" or _is_of_a_part(forward):
             place, name = _call_in_the_loop(forward, name)
         self.report(
             place,
@@ -113,6 +113,16 @@ class ValidationBuildsGraph(ValidationRule):
                 " function."
             ),
         )
+
+
+def _is_of_a_part(forward: ModelForward) -> bool:
+    """A method of the whole, which the loop calls, calls the part."""
+    holder, whole = forward.place.function.partition(".")[0], forward.model
+    while whole.parents:
+        whole = whole.parents[0]
+        if whole.kind.rpartition(".")[2] == holder:
+            return True
+    return False
 
 
 def _call_in_the_loop(forward: ModelForward, name: str) -> tuple[Location, str]:
