@@ -49,7 +49,7 @@ nothing in between may clear the gradients: no `zero_grad()` of an optimizer or
 module that may share parameters, no `p.grad = None`, no edit of `.grad`, no unknown code that gets
 the optimizer. Not reported: a `zero_grad()` in a branch that only some runs take, optimizer classes
 with their own `step()`, loops that make one turn unless an option says more, and models that get
-the same number in all places of their inputs, which measures time or memory. A function that
+the same inputs again, with one number in all places, which measures time or memory. A function that
 receives its optimizer is checked only for its own loops. In a running program, the gradients
 themselves are compared.
 """
@@ -90,13 +90,17 @@ class MissingZeroGrad(StepRule):
 
     def __init__(self) -> None:
         super().__init__()
+        self._filled: set[Tensor] = set()
+        """Inputs with one number in all places."""
         self._made_up: set[int] = set()
-        """Forwards of tensors with one number in all places: time or memory is measured."""
+        """Forwards that get such inputs once more: time or memory is measured."""
 
     def on_model_forward(self, event: ModelForward) -> None:
         tensors = [each for each in event.inputs if isinstance(each, Tensor)]
         if tensors and all(each.fill is not None for each in tensors):
-            self._made_up.add(event.serial)
+            if self._filled.issuperset(tensors):
+                self._made_up.add(event.serial)
+            self._filled.update(tensors)
 
     def on_optimizer_step(self, event: OptimizerStep) -> None:
         before = self.last_step(event.optimizer)

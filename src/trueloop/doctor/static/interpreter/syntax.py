@@ -206,8 +206,8 @@ def returned_sum(loop: ast.AST) -> ast.Return | None:
 def _divides_by_turns(
     loop: ast.For | ast.AsyncFor | ast.While, last: ast.Return, names: set[str]
 ) -> bool:
-    """What is returned, or was assigned for it in this turn, is divided by the length of that which
-    the loop goes through."""
+    """The returned value, or one that this turn assigns for it, is divided by the length of the
+    container that the loop goes through."""
     if isinstance(loop, ast.While):
         return False
     through = {
