@@ -12,7 +12,7 @@ class Classifier(nn.Module):
         return torch.softmax(self.layers(x), dim=1)
 
 
-def fit(network: Classifier, loader: DataLoader, epochs: int):
+def fit(network: Classifier | None, loader: DataLoader, epochs: int):
     optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
     criterion = nn.CrossEntropyLoss()
     for _ in range(epochs):

@@ -71,18 +71,27 @@ def _class_of(
     assert not isinstance(function.node, ast.Lambda)
     scope = function.scope.top()
     for written in (annotation, _asserted(function.node, name)):
-        if isinstance(written, ast.Constant) and isinstance(written.value, str):
-            written = ast.Name(written.value)
-        if isinstance(written, ast.Name):
-            found = _user_class(m, scope, written.id)
-            if found is not None:
-                return found
+        named = _without_none(written)
+        found = _user_class(m, scope, named) if named else None
+        if found is not None:
+            return found
     if annotation is not None:
         return None
     around = function.owner.node if function.owner is not None else function.node
     asked = _asked_of(function.node, around, name) - _OF_ANY_MODULE
     only = _only_class_with(function.module.tree, frozenset(asked)) if asked else ""
     return _user_class(m, scope, only) if only else None
+
+
+def _without_none(written: ast.expr | None) -> str:
+    """The name in `Net`, `"Net"`, `Net | None` and `Optional[Net]`."""
+    if isinstance(written, ast.BinOp) and getattr(written.right, "value", written) is None:
+        written = written.left
+    elif isinstance(written, ast.Subscript) and last_name(written.value) == "Optional":
+        written = written.slice
+    if isinstance(written, ast.Constant):
+        return written.value if isinstance(written.value, str) else ""
+    return written.id if isinstance(written, ast.Name) else ""
 
 
 def _user_class(m: Interpreter, scope: Scope, name: str) -> Class | None:

@@ -49,11 +49,8 @@ def bind_parameters(
         elif name in defaults and rest is None:
             m.bind(name, defaults[name], scope)
         else:
-            found = likely_module(m, name, annotations.get(name), function) if beginning else None
-            if found is None:
-                scope.variables[name] = parameter(m, name, annotations.get(name), function)
-            else:
-                scope.variables[name] = found
+            given_by = _of_nobody if beginning else parameter
+            scope.variables[name] = given_by(m, name, annotations.get(name), function)
             scope.assigned_at[name] = m.turns_begun
     if spec.vararg is not None:
         extra = list(args[len(names) :])
@@ -88,4 +85,10 @@ def _option(
         return default
     if default.value is None and not m.policy.optional:
         return default
-    return parameter(m, name, annotation, function)
+    return _of_nobody(m, name, annotation, function)
+
+
+def _of_nobody(m: Interpreter, name: str, annotation: ast.expr | None, function: Function) -> Value:
+    """An argument of a function that nobody is seen to call."""
+    found = likely_module(m, name, annotation, function)
+    return parameter(m, name, annotation, function) if found is None else found
