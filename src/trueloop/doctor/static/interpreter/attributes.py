@@ -474,11 +474,11 @@ def unpack(
         values = value.values
         if starred is None and len(values) == count and not value.open:
             return list(values)
-        if starred is not None and len(values) >= count - 1 and not value.open:
+        if starred is not None and len(values) >= count - 1:
             after = count - 1 - starred
             middle = values[starred : len(values) - after]
             tail = values[len(values) - after :] if after else []
-            return [*values[:starred], Sequence("list", list(middle)), *tail]
+            return [*values[:starred], Sequence("list", list(middle), value.open), *tail]
         if values and value.open and len(values) >= count:
             return list(values[:count])
     if isinstance(value, Tensor):

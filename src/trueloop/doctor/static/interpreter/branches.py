@@ -65,6 +65,15 @@ def limit_in(key: str, beginning: str) -> float | None:
         return None
 
 
+def text_in(key: str, beginning: str) -> str | None:
+    """The text that a comparison ends with, if it begins so."""
+    try:
+        found = ast.literal_eval(key[len(beginning) :]) if key.startswith(beginning) else None
+    except (ValueError, SyntaxError):
+        return None
+    return found if isinstance(found, str) else None
+
+
 def backwards_left_out(
     node: ast.If, outcome: bool, guards: list[str], varying: set[str], scope: Scope
 ) -> frozenset[int]:

@@ -16,6 +16,7 @@ from trueloop.doctor.static.interpreter.attributes import item_of, read
 from trueloop.doctor.static.interpreter.calls import call
 from trueloop.doctor.static.interpreter.comprehensions import comprehension, put
 from trueloop.doctor.static.interpreter.counters import window_of
+from trueloop.doctor.static.interpreter.generators import MOST, yielded
 from trueloop.doctor.static.interpreter.inference import guess
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.loops import elements
@@ -25,6 +26,7 @@ from trueloop.doctor.static.interpreter.values import (
     Constant,
     DictValue,
     Function,
+    Generator,
     Imported,
     LibraryName,
     Parameters,
@@ -37,6 +39,7 @@ from trueloop.doctor.static.interpreter.values import (
 from trueloop.doctor.static.stubs import tensor_shapes as shapes
 from trueloop.doctor.static.stubs.batch_means import notice_division
 from trueloop.doctor.static.stubs.containers import container_of, extend
+from trueloop.doctor.static.stubs.options import by_default
 from trueloop.doctor.static.stubs.statistics import notice_arithmetic
 from trueloop.doctor.static.stubs.tensors import combine, derive
 
@@ -122,7 +125,7 @@ def _call(m: Interpreter, node: ast.Call, scope: Scope) -> Value:
     is_open = False
     for arg in node.args:
         if isinstance(arg, ast.Starred):
-            spread = evaluate(m, arg.value, scope)
+            spread = _spread(m, arg, scope)
             if isinstance(spread, Sequence) and not spread.open:
                 args += spread.values
             else:
@@ -317,12 +320,18 @@ def _conditional(m: Interpreter, node: ast.IfExp, scope: Scope) -> Value:
         return evaluate(m, body, scope)
 
 
+def _spread(m: Interpreter, node: ast.Starred, scope: Scope) -> Value:
+    """What `*layers()` spreads: all that a generator of the user's yields."""
+    value = evaluate(m, node.value, scope)
+    return yielded(m, value, node, MOST) if isinstance(value, Generator) else value
+
+
 def _sequence(m: Interpreter, node: ast.List | ast.Tuple | ast.Set, scope: Scope) -> Value:
     values: list[Value] = []
     is_open = len(node.elts) > SIZE
     for element in node.elts[:SIZE]:
         if isinstance(element, ast.Starred):
-            spread = evaluate(m, element.value, scope)
+            spread = _spread(m, element, scope)
             if isinstance(spread, Sequence):
                 values += spread.values
                 is_open |= spread.open
@@ -354,6 +363,8 @@ def _dict(m: Interpreter, node: ast.Dict, scope: Scope) -> Value:
 def _subscript(m: Interpreter, node: ast.Subscript, scope: Scope) -> Value:
     value = evaluate(m, node.value, scope)
     index = evaluate(m, node.slice, scope)
+    if isinstance(value, DictValue):
+        index = by_default(m, index)
     return item_of(m, value, index, node)
 
 
@@ -405,7 +416,9 @@ def _yield(m: Interpreter, node: ast.Yield, scope: Scope) -> Value:
 
 
 def _yield_from(m: Interpreter, node: ast.YieldFrom, scope: Scope) -> Value:
-    for value in elements(m, evaluate(m, node.value, scope), node)[0]:
+    values, is_whole = elements(m, evaluate(m, node.value, scope), node)
+    m.unfinished += not is_whole
+    for value in values:
         if scope.on_yield is not None:
             scope.on_yield(value)
     return m.unknown(node)

@@ -22,6 +22,9 @@ from trueloop.doctor.static.interpreter.values import (
     Value,
 )
 
+MOST = 64
+"""Values of a generator that are taken, where it is not known to end."""
+
 
 def generator_in(value: Value) -> Generator | None:
     """The generator of the user's that a loop over something goes through: its own, that of an
@@ -38,6 +41,27 @@ def generator_in(value: Value) -> Generator | None:
 def _yields(function: Function) -> bool:
     contents = function.module.survey.contents.get(id(function.node))
     return contents is not None and contents.yields
+
+
+def yielded(m: Interpreter, generator: Generator, node: ast.AST, most: int) -> Sequence:
+    """What a generator yields, where nobody waits for its next value: `list(layers())`."""
+    made = Sequence("tuple", [], made=m.place(node), turns=m.turns_begun)
+    unfinished = m.unfinished
+
+    def on_yield(each: Value) -> Value:
+        made.values.append(each)
+        if len(made.values) >= most:
+            raise LeaveGenerator
+        return NONE
+
+    try:
+        enter(m, generator.function, generator.args, generator.kwargs, node, on_yield=on_yield)
+    except LeaveGenerator:
+        made.open = True
+    made.open |= not made.values
+    # As with a list that a loop adds to, a few turns stand for all of them.
+    made.grown = made.uncounted = m.unfinished != unfinished
+    return made
 
 
 def hands_on(scope: Scope, node: ast.For | ast.AsyncFor) -> bool:

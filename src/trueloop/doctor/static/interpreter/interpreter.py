@@ -6,6 +6,7 @@ One machine makes one run: a path through the program with each open condition d
 from __future__ import annotations
 
 import ast
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from trueloop.doctor.model.events import Backward, EscapedToUnknown, Event, Grap
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.known_values import loop_of
 from trueloop.doctor.model.things import AccumulationWindow, Model, Size, Tensor, Thing
-from trueloop.doctor.static.interpreter.branches import BranchPolicy, OpenBranch, limit_in
+from trueloop.doctor.static.interpreter.branches import BranchPolicy, OpenBranch, limit_in, text_in
 from trueloop.doctor.static.interpreter.call_history import CallHistory, Reach
 from trueloop.doctor.static.interpreter.option_defaults import ORDER, decided_by_default
 from trueloop.doctor.static.interpreter.process_environment import ProcessEnvironment
@@ -33,6 +34,7 @@ from trueloop.doctor.static.interpreter.values import (
     Function,
     Instance,
     LibraryName,
+    Method,
     Module,
     OpaqueObject,
     Scope,
@@ -59,6 +61,12 @@ class ControlFlow(Enum):
     CONTINUE = 2
     RETURN = 3
     RAISE = 4
+
+
+_LAYER = re.compile(
+    r"torch\.(nn\.([a-z]\w*\.)*[A-Z]\w*|nn\.functional\.\w+|optim\.[\w.]*[A-Z]\w*)$"
+)
+"""Classes and functions, which are always true: `if activation:`."""
 
 
 class LeaveGenerator(Exception):  # noqa: N818 - it carries a signal, it is not an error
@@ -127,6 +135,8 @@ class Interpreter(Surroundings, ABC):
         self.limits: dict[str, list[tuple[Callable[[Any, Any], Any], float, bool]]] = {}
         """Quantity -> what was decided about it and a number: (comparison, number, outcome)."""
         self.equal: dict[str, Value] = {}
+        self.named: dict[str, str] = {}
+        """Option, by its key -> its default, which has named one of several things."""
         self.environment = ProcessEnvironment()
         self.windowed: set[str] = set()
         """Sizes of windows (`(i + 1) % n`), by their key, that this run takes for more than one."""
@@ -310,7 +320,9 @@ class Interpreter(Surroundings, ABC):
             return None, key, negated
         if isinstance(value, Tensor):
             return None, f"<tensor {self.number(value)}>", False
-        if isinstance(value, (Thing, Function, Instance, OpaqueObject)):
+        if isinstance(value, (Thing, Function, Class, Method, Instance, OpaqueObject)):
+            return True, "", False
+        if isinstance(value, LibraryName) and _LAYER.match(value.name):
             return True, "", False
         return None, self.key(value), False
 
@@ -332,6 +344,8 @@ class Interpreter(Surroundings, ABC):
                 fact = self.policy.forced[key]
             elif self._ruled_out(value):
                 fact = False
+            elif (named := self._named(value)) is not None:
+                fact = named
             elif (follows := self._follows(key)) is not None:
                 fact = follows
             elif (default := self._default(value, key, preferred)) is not None:
@@ -371,6 +385,25 @@ class Interpreter(Surroundings, ABC):
         if not isinstance(wanted, (int, float)):
             return False
         return any(holds(wanted, limit) != fact for holds, limit, fact in self.limits.get(name, ()))
+
+    def _named(self, value: Value) -> bool | None:
+        """The truth of `args.loss == "mse"` after `LOSSES[args.loss]` in this run."""
+        name, wanted = getattr(value, "equals", None) or ("", None)
+        return self.named[name] == wanted if name in self.named else None
+
+    def text_of(self, value: Unknown, default: str) -> str | None:
+        """The text that an option is in this run: what the run was asked to take it for, or its
+        default; None where only something that it is not is known."""
+        key = value.key
+        if isinstance(known := self.equal.get(key), str):
+            return known
+        if self.policy.forces_part(f"{key} == "):
+            forced = {each for each, fact in self.policy.forced.items() if fact}
+            texts = (text_in(each, f"{key} == ") for each in forced)
+            text = next((each for each in texts if each is not None), None)
+            is_other = self.policy.forced.get(f"{key} == {default!r}") is False
+            return text if text is not None or is_other else default
+        return self.named.setdefault(key, default)
 
     def _note_limit(self, key: str, fact: bool) -> None:
         """Remember that `n > 3` was decided, for what is asked about `n` later."""

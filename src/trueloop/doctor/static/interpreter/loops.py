@@ -15,11 +15,13 @@ from trueloop.doctor.model.things import NOWHERE, Dataset, Loader, Loop, Model, 
 from trueloop.doctor.static.interpreter.calls import enter, start
 from trueloop.doctor.static.interpreter.counters import once_by_default
 from trueloop.doctor.static.interpreter.generators import (
+    MOST,
     generator_in,
     hands_on,
     loop_over_generator,
+    yielded,
 )
-from trueloop.doctor.static.interpreter.interpreter import ControlFlow, Interpreter, LeaveGenerator
+from trueloop.doctor.static.interpreter.interpreter import ControlFlow, Interpreter
 from trueloop.doctor.static.interpreter.list_lengths import done_each_turn, note_end
 from trueloop.doctor.static.interpreter.survey import Comprehension
 from trueloop.doctor.static.interpreter.syntax import (
@@ -272,23 +274,12 @@ _STREAMS = {"range": _range, "enumerate": _enumerate, "zip": _zip, "count": _cou
 
 
 def elements(
-    m: Interpreter, value: Value | None, node: ast.AST, most: int = 64
+    m: Interpreter, value: Value | None, node: ast.AST, most: int = MOST
 ) -> tuple[list[Value], bool]:
     """The elements of something (a few of them), and whether these are all."""
     if isinstance(value, Generator):
-        found: list[Value] = []
-
-        def on_yield(each: Any) -> Value:
-            found.append(each)
-            if len(found) >= most:
-                raise LeaveGenerator
-            return Constant(None)
-
-        try:
-            enter(m, value.function, value.args, value.kwargs, node, on_yield=on_yield)
-        except LeaveGenerator:
-            return found, False
-        return found, False
+        made = yielded(m, value, node, most)
+        return made.values, made.length is not None
     how = plan(m, value, node)
     loop = Loop(place=m.place(node), simulated=how.count)
     return [how.make(loop, index) for index in range(how.count)], how.complete
@@ -426,6 +417,7 @@ def _go(
         if m.levels >= 2 and (not how.complete or _only_numbers(how, loop)):
             # A search, or folds: a training in each turn. In a loop of such loops, one more is one.
             loop.simulated = min(count, 1 if any(each.index for each in m.turns) else 2)
+    m.unfinished += not (how.complete and loop.simulated == how.count)
     is_level = loop.kind == "batches" or (loop.kind == "epochs" and m.levels > 0)
     m.levels = max(around, m.levels + is_level)
     _leave(m, node, loop)

@@ -232,7 +232,10 @@ def assign(
     elif isinstance(target, (ast.Tuple, ast.List)):
         _unpack(m, target, value, scope)
     elif isinstance(target, ast.Starred):
-        assign(m, target.value, Sequence("list", [value], True, turns=m.turns_begun), scope)
+        if not isinstance(value, Sequence):  # one that represents them: see `unpack`
+            value = Sequence("list", [value], True)
+        value.turns = m.turns_begun
+        assign(m, target.value, value, scope)
     elif isinstance(target, ast.Subscript):
         owner = evaluate(m, target.value, scope)
         set_item(m, owner, evaluate(m, target.slice, scope), value, target)

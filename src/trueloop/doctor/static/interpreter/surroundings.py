@@ -18,6 +18,7 @@ class Surroundings(Counting):
         self.turns_begun = 0
         self.levels = 0
         """Of the loops inside the innermost turn: 1 over batches, 2 over epochs of batches."""
+        self.unfinished = 0  # loops of which only some turns were gone through, so far
         self.guards: list[str] = []
         self.windows: list[AccumulationWindow] = []
         """The windows whose branches the run is in."""

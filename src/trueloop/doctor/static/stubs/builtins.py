@@ -18,6 +18,7 @@ from trueloop.doctor.model.things import (
 )
 from trueloop.doctor.static.interpreter.attributes import read, write
 from trueloop.doctor.static.interpreter.conditions import instance_of
+from trueloop.doctor.static.interpreter.generators import MOST, yielded
 from trueloop.doctor.static.interpreter.growing_lists import extend
 from trueloop.doctor.static.interpreter.imports import value_in
 from trueloop.doctor.static.interpreter.list_lengths import count_of
@@ -34,13 +35,16 @@ from trueloop.doctor.static.interpreter.values import (
     Instance,
     LibraryName,
     Method,
+    Namespace,
     OpaqueObject,
     Parameters,
     Sequence,
     Unknown,
     Value,
+    constant,
 )
 from trueloop.doctor.static.stubs.containers import free_name, named_so
+from trueloop.doctor.static.stubs.options import by_default
 from trueloop.doctor.static.stubs.settings import overridden
 from trueloop.doctor.static.stubs.tensors import add_up
 
@@ -125,6 +129,10 @@ def _list(call: LibraryCall) -> Value:
         return source
     if isinstance(source, (Unknown, OpaqueObject)):
         return call.unknown(source)
+    if isinstance(source, Generator):
+        made = yielded(call.machine, source, call.node, MOST)
+        made.kind = kind
+        return made
     values, whole = _listed(call, source)
     made = Sequence(kind, values, not whole, call.place, now)
     if kind in ("list", "tuple") and made.length != count_of(source):
@@ -249,6 +257,8 @@ def _is_tensor(call: LibraryCall) -> Value:
 @calls("builtins.getattr")
 def _getattr(call: LibraryCall) -> Value:
     name = call.const(1)
+    if isinstance(call.args[0], (LibraryName, Namespace)):
+        name = constant(by_default(call.machine, call.arg(1)))
     if not isinstance(name, str):
         layer = named_so(call.args[0], call.arg(1))
         return layer if layer is not None else call.unknown(*call.args)
@@ -443,7 +453,7 @@ def _values(call: LibraryCall) -> Value:
 @methods(DictValue, "get", "pop", "setdefault")
 def _get(call: LibraryCall) -> Value:
     table: DictValue = call.receiver
-    key = call.arg(0)
+    key = by_default(call.machine, call.arg(0))
     default = call.arg(1, "", NONE)
     if isinstance(key, Constant) and is_hashable(key.value):
         if key.value in table.entries:
@@ -451,7 +461,8 @@ def _get(call: LibraryCall) -> Value:
         if call.name == "setdefault":
             table.put(key.value, default)
             return default
-    return call.unknown(table) if table.open else default
+    is_known = isinstance(key, Constant) and not table.open
+    return default if is_known else call.unknown(table, key, default)
 
 
 @methods(DictValue, "update")

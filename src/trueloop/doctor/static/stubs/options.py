@@ -29,6 +29,16 @@ def option_default(m: Interpreter, value: Value) -> object:
     return options_of(m).get(name)
 
 
+def by_default(m: Interpreter, value: Value | None) -> Value | None:
+    """The text of an option that names one of several things, as in `getattr(nn, args.act)` and
+    `LOSSES[args.loss]`: its default, or what this run takes it for. Any other value as it is."""
+    default = option_default(m, value) if isinstance(value, Unknown) else None
+    if not isinstance(value, Unknown) or not isinstance(default, str):
+        return value
+    text = m.text_of(value, default)
+    return value if text is None else Constant(text)
+
+
 def options_of(m: Interpreter) -> dict[str, Any]:
     """The options of the command line, in all files that the run has come to: name -> default."""
     modules = [*m.modules, *(scope.module for scope in m.namespaces.values())]
