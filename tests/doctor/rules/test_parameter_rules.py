@@ -299,3 +299,31 @@ for context in range(3):
 def test_each_context_begins_with_a_new_optimizer(tasks: str, data: str) -> None:
     text = CONTEXTS.format(tasks=tasks, data=data)
     assert check_text(text, "<text>", strict=True).findings == []
+
+
+SKETCH = """
+import torch
+from torch import nn
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.layers = [nn.Linear(width, width), nn.ReLU()]
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+{rest}
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "rest", "expected"),
+    [
+        ("blocks.py", "", ["TL303"]),
+        ("blocks.ipynb", "", []),
+        ("blocks.ipynb", "print(Block(8)(torch.ones(2, 8)))", ["TL303"]),
+    ],
+)
+def test_a_class_that_a_notebook_never_makes(path: str, rest: str, expected: list[str]) -> None:
+    found = check_text(SKETCH.format(rest=rest), path, strict=True).findings
+    assert [each.code for each in found] == expected

@@ -39,8 +39,9 @@ The container is an attribute of a user-defined module and is used in a method o
 parameters, are created while the module is created, and never become part of a module. Not
 reported: layers that are registered otherwise (`setattr`, `add_module`, `nn.Sequential(*layers)`,
 one of a dict that is chosen by its name), whose parameters are in an `nn.ParameterList`, are
-frozen, or are passed to an optimizer by hand; modules that define their own `parameters()`; and
-modules that come from outside (a teacher hidden on purpose).
+frozen, or are passed to an optimizer by hand; modules that define their own `parameters()`;
+modules that come from outside (a teacher hidden on purpose); and modules that a notebook defines
+and never makes.
 """
 
 from __future__ import annotations
@@ -108,6 +109,8 @@ class ModulesInPlainContainer(Rule):
     def on_ended(self, event: Ended) -> None:
         for each in self.set:
             model = each.model
+            if each.place.path.endswith(".ipynb") and not event.whole_program:
+                continue  # a class that the notebook defines and never makes: nobody can import it
             if model.attributes.get(each.attribute) is not each.value or model.names_parameters:
                 continue
             if each.trailing_comma:
