@@ -128,6 +128,8 @@ class DictValue(Value):
     rest: list[Value] = field(default_factory=list)
     """Values under keys that are not known."""
     turns: int = 0
+    begins_with: int | float | None = None
+    """Of a `defaultdict` of numbers: an entry that is not there yet."""
     born: int = field(default_factory=births.__next__)
 
     def __post_init__(self) -> None:

@@ -53,10 +53,11 @@ is a class of an installed package, which may have neither. Not reported: a modu
 mode as an argument (`training=False`, and `training=True` where it is trained), an explicit
 `train()` for the pass (Monte-Carlo dropout, batch-norm statistics), several forward passes of one
 batch, dropout layers that an option keeps from being called, and passes that compute nothing. An
-explicit `train()` is reported if it overrides an `eval()` just before it, or comes after the
-forward pass, so that the rest of the pass runs in train mode. In source, one call outside of any
-loop over batches counts too, if it runs under `no_grad` on something that is named for validation
-(`model(x_val)`) and the model is known to have such a layer.
+explicit `train()` is reported if it overrides an `eval()` just before it, in the same function or
+in what it calls for its batches, or comes after the forward pass, so that the rest of the pass runs
+in train mode. In source, one call outside of any loop over batches counts too, if it runs under
+`no_grad` on something that is named for validation (`model(x_val)`) and the model is known to have
+such a layer.
 
 Also sampling in a program that trains: a loop under `no_grad` gives the model what it returned in
 the turn before (tokens, a denoised image), in train mode, and nothing trains on the result.
@@ -108,6 +109,8 @@ class ValidatesInTrainMode(Rule):
         super().__init__()
         self.forwards = Forwards()
         self.candidates: list[ModelForward] = []
+        self.switched_by: dict[int, ModeSet | None] = {}
+        """By the serial number of a candidate."""
         self.predictions = PredictionPasses()
         self.sampling = SamplingPasses()
         self.at_once: list[ModelForward] = []
@@ -120,6 +123,10 @@ class ValidatesInTrainMode(Rule):
         self.switched: list[ModeSet] = []
         self.last: ModeSet | None = None
         """The switch that no forward has followed yet."""
+        self.overridden: tuple[ModeSet, ModeSet] | None = None
+        """A switch to eval mode, and one to train mode that what its function called has made."""
+        self.woken: dict[Model, ModeSet] = {}
+        """Models that run in train mode after such a switch, and the switch."""
         self.asked: set[Model] = set()
         """Models that were put into train mode explicitly since they were last trained."""
         self.repeated: set[Loop] = set()
@@ -129,6 +136,10 @@ class ValidatesInTrainMode(Rule):
 
     def on_mode_set(self, event: ModeSet) -> None:
         contradicts = takes_back(event, self.last)
+        before = self.last
+        for each in event.model.family():
+            self.woken.pop(each, None)
+        self.overridden = (before, event) if before and _overrides(event, before) else None
         self.last = event
         self.switched.append(event)
         if event.training is not False and not contradicts:
@@ -141,6 +152,11 @@ class ValidatesInTrainMode(Rule):
 
     def on_model_forward(self, event: ModelForward) -> None:
         self.last = None
+        if self.overridden is not None and _same_frame(event, self.overridden[0]):
+            # `for x, y in batches(model, data)`: what gives the batches has set train mode.
+            self.asked.difference_update(self.overridden[1].model.family())
+            self.woken.update(dict.fromkeys(event.model.family(), self.overridden[1]))
+        self.overridden = None
         self.forwards.add(event)
         awake = event.training is True and self._is_awake(event.model)
         self.sampling.add(event, awake=awake)
@@ -167,6 +183,7 @@ class ValidatesInTrainMode(Rule):
             given_back = turn.loop.framework == "Lightning"
             if self._is_awake(event.model, given_back) or self._woke_within(event, before, turn):
                 self.candidates.append(event)
+                self.switched_by[event.serial] = self.woken.get(event.model)
 
     def _is_awake(self, model: Model, given_back: bool = False) -> bool:
         """A layer that knows the difference is in train mode, and not because it was just asked.
@@ -307,6 +324,10 @@ class ValidatesInTrainMode(Rule):
         )
 
     def _report(self, forward: ModelForward) -> None:
+        switch = self.switched_by.get(forward.serial)
+        if switch is not None:
+            self._report_switch(forward, switch)
+            return
         name, what = called(forward), "call" if pass_of(forward) is None else "loop"
         self.report(
             forward.place,
@@ -315,6 +336,17 @@ class ValidatesInTrainMode(Rule):
             " statistics.",
             fix=_advice(forward, name, what),
             remedies=self._remedy(forward),
+        )
+
+    def _report_switch(self, forward: ModelForward, switch: ModeSet) -> None:
+        name = called(forward)
+        self.report(
+            switch.place,
+            f"This puts `{name}` into train mode for a validation that has just set eval mode:"
+            " dropout is active, and batch norm normalises with the validation batches and adds"
+            " them to its running statistics.",
+            related=[(forward.place, "validates in train mode")],
+            fix="Leave the mode to the caller, and call `train()` where the training begins.",
         )
 
     def _report_sampling(self, forward: ModelForward) -> None:
@@ -371,6 +403,22 @@ def _of_all_data(event: ModelForward) -> bool:
         and event.result_used
         and any(names_validation(each) for each in event.given)
     )
+
+
+def _overrides(event: ModeSet, before: ModeSet) -> bool:
+    """A function has set eval mode, and what it calls next sets train mode."""
+    return (
+        event.model is before.model
+        and before.training is False
+        and event.training is True
+        and not (event.guards or before.guards)
+        and len(event.stack) > len(before.stack)
+        and event.stack[: len(before.stack)] == before.stack
+    )
+
+
+def _same_frame(one: Event, two: Event) -> bool:
+    return one.stack == two.stack and one.place.function == two.place.function
 
 
 def _in_common(one: Event, two: Event) -> int:

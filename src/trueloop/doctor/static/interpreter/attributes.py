@@ -25,6 +25,7 @@ from trueloop.doctor.model.things import (
 from trueloop.doctor.static.interpreter import imports
 from trueloop.doctor.static.interpreter.calls import enter, has_decorator
 from trueloop.doctor.static.interpreter.canonical_names import canonical
+from trueloop.doctor.static.interpreter.derived_containers import container_in, held_item
 from trueloop.doctor.static.interpreter.inference import guess, is_no_tensor
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, find_method
@@ -41,7 +42,6 @@ from trueloop.doctor.static.interpreter.values import (
     Method,
     Namespace,
     OpaqueObject,
-    Parameters,
     Sequence,
     Super,
     Unknown,
@@ -57,7 +57,6 @@ from trueloop.doctor.static.stubs.tensors import (
     has_weight,
     is_sliced,
     parameter_of,
-    parts_of,
     set_attribute,
     set_element,
 )
@@ -106,6 +105,8 @@ def _of_super(value: Super, name: str) -> Value:
         found = kind.namespace.get(name) if isinstance(kind, Class) else None
         if isinstance(found, Function):
             return Method(value.receiver, found)
+    if (held := container_in(value.receiver)) is not None and find_method(held, name) is not None:
+        return LibraryMethod(held, name)
     known = (Scheduler, Optimizer, Sampler, Model)
     mine = isinstance(value.receiver, known) or find_method(value.receiver, name) is not None
     if name == "__init__" and not mine:
@@ -149,6 +150,8 @@ def _of_object(m: Interpreter, value: Instance | Thing, name: str, node: ast.AST
             return value.cls
         if name == "__dict__" and isinstance(value, Instance):
             return LibraryMethod(value, name)
+        if (held := container_in(value)) is not None and find_method(held, name) is not None:
+            return LibraryMethod(held, name)
     if isinstance(value, Thing):
         if isinstance(value, Tensor):
             return attribute_of(m, value, name, node)
@@ -328,6 +331,12 @@ def _is_self(m: Interpreter, owner: Model) -> bool:
 
 def item_of(m: Interpreter, value: Any, index: Any, node: ast.AST) -> Value:
     """`value[index]`."""
+    if isinstance(value, Instance) and (held := held_item(value, index)) is not None:
+        missing = value.cls.lookup("__missing__")
+        is_there = not isinstance(held, DictValue) or constant(index) in held.entries
+        if isinstance(missing, Function) and not is_there:
+            return enter(m, missing, [value, index], {}, node)
+        value = held
     if isinstance(value, Tensor):
         return element(m, value, index, node)
     if isinstance(index, Constant):
@@ -401,6 +410,8 @@ def _of_items(m: Interpreter, value: Sequence, index: object, node: ast.AST) -> 
 
 def set_item(m: Interpreter, owner: Any, index: Any, value: Any, node: ast.Subscript) -> None:
     """`owner[index] = value`."""
+    if (held := container_in(owner)) is not None and owner.cls.lookup("__setitem__") is None:
+        owner = held
     m.history.write(owner)
     if isinstance(owner, DictValue):
         known = len(owner.entries)
@@ -464,36 +475,3 @@ def _store(
             container=owner if grows else None,
             what=m.place(m.assigned) if m.assigned is not None else NOWHERE,
         )  # fmt: skip
-
-
-def unpack(
-    m: Interpreter, value: Any, count: int, starred: int | None, node: ast.AST
-) -> list[Value]:
-    """`a, b = value`: the parts."""
-    if isinstance(value, Sequence):
-        values = value.values
-        if starred is None and len(values) == count and not value.open:
-            return list(values)
-        if starred is not None and len(values) >= count - 1:
-            after = count - 1 - starred
-            middle = values[starred : len(values) - after]
-            tail = values[len(values) - after :] if after else []
-            return [*values[:starred], Sequence("list", list(middle), value.open), *tail]
-        if values and value.open and len(values) >= count:
-            return list(values[:count])
-    if isinstance(value, Tensor):
-        return parts_of(m, value, count, node)
-    if isinstance(value, Constant) and isinstance(value.value, (tuple, str)):
-        known: list[Value] = [Constant(each) for each in value.value]
-        if len(known) == count:
-            return known
-    if isinstance(value, (Unknown, OpaqueObject)):
-        return [
-            Unknown(f"{m.key(value)}[{i}]", (value,), loop_variant=bool(loop_of(value)))
-            for i in range(count)
-        ]
-    if isinstance(value, Parameters):
-        return [value] * count
-    if isinstance(value, Model) and value.complete and len(value.children) == count:
-        return [*value.children.values()]
-    return [m.unknown(node, (value,), key=f"{m.key(value)}[{i}]") for i in range(count)]

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from trueloop.doctor.model.arithmetic import TEXT, is_small, len_of
 from trueloop.doctor.model.events import Made
 from trueloop.doctor.model.things import (
     Dataset,
@@ -19,8 +18,10 @@ from trueloop.doctor.model.things import (
     Thing,
 )
 from trueloop.doctor.static.interpreter.call_summaries import summarized
+from trueloop.doctor.static.interpreter.derived_containers import container_in
 from trueloop.doctor.static.interpreter.fetches import note_fetch
 from trueloop.doctor.static.interpreter.interpreter import CallRecord, ControlFlow, Interpreter
+from trueloop.doctor.static.interpreter.methods_of_constants import method_of_constant
 from trueloop.doctor.static.interpreter.parameter_binding import bind_parameters
 from trueloop.doctor.static.interpreter.repeated_constructors import construct
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, find_call, find_method
@@ -164,7 +165,7 @@ def _method(
         statistics.notice(m, receiver, name, args, kwargs, made)
         return made
     if isinstance(receiver, Constant):
-        return _method_of_constant(m, receiver, name, args, kwargs, node)
+        return method_of_constant(m, receiver, name, args, kwargs, node)
     if isinstance(receiver, LibraryName):
         return _library(m, f"{receiver.name}.{name}", args, kwargs, node, rest)
     if not isinstance(receiver, (Sequence, DictValue)):
@@ -184,34 +185,6 @@ def _method(
     return found
 
 
-def _method_of_constant(
-    m: Interpreter,
-    receiver: Constant,
-    name: str,
-    args: list[Value],
-    kwargs: dict[str, Value],
-    node: ast.AST,
-) -> Value:
-    """Methods of texts and numbers, where all is known and the result is small."""
-    method = getattr(receiver.value, name, None)
-    values = [each.value for each in args if isinstance(each, Constant)]
-    safe = isinstance(receiver.value, str) and name in _TEXT_METHODS and not kwargs
-    safe = safe and all(map(is_small, (receiver.value, *values)))
-    if name == "replace" and safe and len(values) > 1:
-        safe = (len(receiver.value) + 1) * max(1, len_of(values[1])) <= TEXT
-    if safe and callable(method) and len(values) == len(args):
-        try:
-            result = method(*values)
-        except (TypeError, ValueError, IndexError):
-            return m.unknown(node, [receiver, *args])
-        if isinstance(result, list):
-            return Sequence("list", [Constant(each) for each in result], turns=m.turns_begun)
-        return Constant(result)
-    found = m.unknown(node, [receiver, *args, *kwargs.values()])
-    found.number = True
-    return found
-
-
 _CHANGES = frozenset("insert clear pop popleft setdefault update".split())
 """Methods of containers that change them, beside those that make them longer."""
 _OF_OPTIMIZERS = frozenset(
@@ -219,10 +192,6 @@ _OF_OPTIMIZERS = frozenset(
     " share_memory get_lr __repr__".split()
 )
 """Methods of optimizers that neither step nor clear."""
-_TEXT_METHODS = frozenset(
-    "lower upper strip lstrip rstrip startswith endswith replace split rsplit partition"
-    " rpartition removeprefix removesuffix title capitalize isdigit".split()
-)
 
 
 def _foreign(
@@ -412,6 +381,8 @@ def instantiate(
                 made.attributes[name] = default
         made.attributes.update(zip(cls.fields, args, strict=False))
         made.attributes.update(kwargs)
+        if (held := container_in(made)) is not None:
+            call(m, LibraryMethod(held, "__init__"), args, kwargs, node, rest)
     elif isinstance(made, (Optimizer, Scheduler, Dataset, Sampler)):
         adopt(m, made, cls, args, kwargs, node)
     if isinstance(made, Scheduler):

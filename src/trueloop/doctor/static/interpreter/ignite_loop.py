@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 
 from trueloop.doctor.model.events import BatchFetched
 from trueloop.doctor.model.things import Loop, Model, Optimizer, Scheduler, Size, Tensor
-from trueloop.doctor.static.interpreter.attributes import unpack
 from trueloop.doctor.static.interpreter.calls import start
 from trueloop.doctor.static.interpreter.framework_loops import (
     TURNS,
@@ -24,6 +23,7 @@ from trueloop.doctor.static.interpreter.framework_loops import (
 )
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.loops import plan
+from trueloop.doctor.static.interpreter.unpacking import unpack
 from trueloop.doctor.static.interpreter.values import (
     NONE,
     Constant,

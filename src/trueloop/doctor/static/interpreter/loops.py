@@ -14,6 +14,7 @@ from trueloop.doctor.model.nodes import cut_at
 from trueloop.doctor.model.things import NOWHERE, Dataset, Loader, Loop, Model, Size, Tensor
 from trueloop.doctor.static.interpreter.calls import enter, start
 from trueloop.doctor.static.interpreter.counters import once_by_default
+from trueloop.doctor.static.interpreter.derived_containers import container_in
 from trueloop.doctor.static.interpreter.generators import (
     MOST,
     generator_in,
@@ -38,12 +39,12 @@ from trueloop.doctor.static.interpreter.values import (
     Function,
     Generator,
     Instance,
-    Method,
     Parameters,
     Scope,
     Sequence,
     Unknown,
     Value,
+    runs_user_code,
 )
 from trueloop.doctor.static.stubs import dict_batches
 from trueloop.doctor.static.stubs.containers import container_of
@@ -180,7 +181,7 @@ def _plan_of_instance(m: Interpreter, value: Instance, node: ast.AST) -> LoopPla
     if isinstance(following, Function):
         args = [] if following.name.endswith("__next__") else [Unknown("index", loop_variant=True)]
         return LoopPlan(TURNS, lambda loop, index: enter(m, following, [value, *args], {}, node))
-    return None
+    return _plan(m, held, node) if (held := container_in(value)) is not None else None
 
 
 def _batch(m: Interpreter, loader: Loader, node: ast.AST) -> Tensor:
@@ -460,7 +461,7 @@ def _worth(m: Interpreter, node: ast.For | ast.AsyncFor | ast.While, scope: Scop
     # `step_fn(batch)`, where the caller handed over what to do.
     holders = ((name, scope.find(name)) for name in names)
     return any(
-        isinstance(holder.variables.get(name), (Function, Method))
+        runs_user_code(holder.variables.get(name))
         or isinstance(holder.waiting.get(name), ast.FunctionDef)
         for name, holder in holders
         if holder is not None

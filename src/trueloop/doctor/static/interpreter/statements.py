@@ -11,7 +11,7 @@ from trueloop.doctor.model.events import NotCalled, TensorRetained
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import NOWHERE, Checkpoint, Tensor, Thing
 from trueloop.doctor.static.interpreter import conditions, imports
-from trueloop.doctor.static.interpreter.attributes import set_item, unpack, write
+from trueloop.doctor.static.interpreter.attributes import set_item, write
 from trueloop.doctor.static.interpreter.branches import (
     OpenBranch,
     backwards_left_out,
@@ -20,6 +20,7 @@ from trueloop.doctor.static.interpreter.branches import (
 )
 from trueloop.doctor.static.interpreter.counters import closes_window
 from trueloop.doctor.static.interpreter.decorators import decorate
+from trueloop.doctor.static.interpreter.derived_containers import container_in
 from trueloop.doctor.static.interpreter.expressions import arithmetic, evaluate
 from trueloop.doctor.static.interpreter.growing_lists import add_to_list
 from trueloop.doctor.static.interpreter.inference import guess, is_no_tensor
@@ -28,6 +29,7 @@ from trueloop.doctor.static.interpreter.loops import run_for, run_while
 from trueloop.doctor.static.interpreter.match_statements import run_match
 from trueloop.doctor.static.interpreter.survey import last_name
 from trueloop.doctor.static.interpreter.syntax import has_or, once, shape, written
+from trueloop.doctor.static.interpreter.unpacking import unpack
 from trueloop.doctor.static.interpreter.values import (
     NONE,
     Class,
@@ -184,6 +186,7 @@ def assigned_at(m: Interpreter, target: ast.expr, scope: Scope) -> int | None:
         return None if m.inside_models else 0
     if isinstance(target, ast.Subscript):
         owner = evaluate(m, target.value, scope)
+        owner = container_in(owner) or owner
         return owner.turns if isinstance(owner, (DictValue, Sequence)) else None
     return None
 

@@ -112,6 +112,11 @@ class FileSummary:
         self.contents: dict[int, CodeContents] = {}
         self._methods: set[int] = set()
         """Functions that are in a class, by the identity of their node."""
+        self._calls_of_classes: dict[str, ast.stmt] = {}
+        """Name of a class -> its `__call__`."""
+        self._objects: dict[str, str] = {}
+        """Name that is given an object (an attribute after a dot) -> its class, or the function of
+        a `functools.partial`."""
         self._kinds: dict[int, str] = {}
         self.backwards: list[int] = []
         """Every `.backward`, called or not, by the identity of its node."""
@@ -172,7 +177,7 @@ class FileSummary:
                 self._look_at_comprehension(waiting, node, inside, depth)
                 continue
             if isinstance(node, ast.ClassDef):
-                self._methods.update(map(id, node.body))
+                self._look_at_class(node)
             elif isinstance(node, ast.Call):
                 self._look_at_call(node, inside)
             elif isinstance(node, ast.If):
@@ -183,6 +188,7 @@ class FileSummary:
             elif isinstance(node, (ast.Assign, ast.AugAssign)):
                 if isinstance(node.value, (ast.BinOp, ast.Call)):
                     self._assigned.append(node)
+                self._look_at_object(node)
             elif isinstance(node, (ast.Yield, ast.YieldFrom)):
                 for each in inside:
                     each.yields = True
@@ -197,6 +203,28 @@ class FileSummary:
             elif isinstance(node, ast.Subscript):
                 self.uses[last_name(node.value)].add("[]")
             self._look_below(waiting, node, inside, depth)
+
+    def _look_at_class(self, node: ast.ClassDef) -> None:
+        self._methods.update(map(id, node.body))
+        for each in node.body:
+            if isinstance(each, ast.FunctionDef) and each.name == "__call__":
+                self._calls_of_classes[node.name] = each
+
+    def _look_at_object(self, node: ast.Assign | ast.AugAssign) -> None:
+        """`step = Stepper(...)`, `step = partial(train_step, model)`: a name that may be called
+        like a function."""
+        call = node.value
+        if not isinstance(node, ast.Assign) or not isinstance(call, ast.Call):
+            return
+        is_partial = last_name(call.func) == "partial" and call.args
+        made = call.args[0] if is_partial else call.func
+        if not isinstance(made, ast.Name):
+            return
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                self._objects[target.id] = made.id
+            elif isinstance(target, ast.Attribute) and target.attr not in INTERESTING:
+                self._objects[f".{target.attr}"] = made.id
 
     def _look_at_comprehension(
         self,
@@ -346,6 +374,9 @@ class FileSummary:
             for each in functions:
                 key = f".{name}" if id(each) in self._methods else name
                 called[key].append(self.contents[id(each)])
+        for name, made in self._objects.items():
+            own = self._calls_of_classes.get(made)
+            called[name] += [self.contents[id(own)]] if own is not None else called.get(made, [])
         callers: dict[str, list[tuple[str, bool]]] = defaultdict(list)
         waiting: list[tuple[str, bool, bool]] = []
         for name, several in called.items():

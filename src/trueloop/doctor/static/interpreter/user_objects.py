@@ -13,6 +13,7 @@ from trueloop.doctor.model.things import (
     Optimizer,
     Scheduler,
 )
+from trueloop.doctor.static.interpreter.derived_containers import container_for
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.user_samplers import distributed_sampler
 from trueloop.doctor.static.interpreter.values import (
@@ -60,7 +61,10 @@ def new_object(m: Interpreter, cls: Class, node: ast.AST) -> Value:
         names = any(cls.lookup(name) is not None for name in _NAMES_PARAMETERS)
         return Model(kind=cls.name, complete=complete, names_parameters=names, **common)
     is_trainer = bases and bases[-1].endswith("Trainer")
-    return (TrainerObject if is_trainer else Instance)(cls, key=f"{cls.name}()@{place.line}")
+    found = (TrainerObject if is_trainer else Instance)(cls, key=f"{cls.name}()@{place.line}")
+    if bases:
+        container_for(m, found)
+    return found
 
 
 def is_loss_module(model: Model) -> bool:

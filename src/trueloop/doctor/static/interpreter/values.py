@@ -301,6 +301,16 @@ def inside(value: Any, parts: Callable[[Any], Iterable[Value]], depth: int) -> I
             waiting += [(part, left - 1) for part in reversed([*below])]
 
 
+def runs_user_code(value: Value | None) -> bool:
+    """A call of it runs a function of the user's: itself, its class's `__call__`, or the one that
+    a `functools.partial` holds."""
+    if isinstance(value, Instance):
+        return value.cls.lookup("__call__") is not None
+    if isinstance(value, OpaqueObject):
+        return any(isinstance(each, (Function, Method)) for each in value.call[:1])
+    return isinstance(value, (Function, Method))
+
+
 MOST_TENSORS = 8
 """Tensors that an unknown value keeps of what its parts were computed from."""
 

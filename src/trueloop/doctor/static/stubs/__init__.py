@@ -7,6 +7,7 @@ import importlib
 
 AREAS = (
     "builtins",
+    "dictionaries",
     "entry_points",
     "autograd_modes",
     "modules",

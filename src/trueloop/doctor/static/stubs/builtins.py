@@ -165,11 +165,6 @@ def _dict(call: LibraryCall) -> Value:
     return table
 
 
-@calls("collections.defaultdict")
-def _defaultdict(call: LibraryCall) -> Value:
-    return DictValue({}, True, turns=call.machine.turns_begun)
-
-
 @calls("collections.deque")
 def _deque(call: LibraryCall) -> Value:
     # With a length it forgets what it was given: nothing stays in it.
@@ -427,71 +422,6 @@ def _pop(call: LibraryCall) -> Value:
     items: Sequence = call.receiver
     items.uncounted |= items.total is not None
     return items.values.pop() if items.values else call.unknown(items)
-
-
-@methods(DictValue, "items")
-def _items(call: LibraryCall) -> Value:
-    table: DictValue = call.receiver
-    pairs = [Sequence("tuple", [Constant(key), value]) for key, value in table.entries.items()]
-    for value in table.rest:
-        key = Unknown(f"key<{call.machine.number(table)}>", loop_variant=True)
-        pairs.append(Sequence("tuple", [key, value]))
-    return Sequence("list", [*pairs], table.open)
-
-
-@methods(DictValue, "keys")
-def _keys(call: LibraryCall) -> Value:
-    return Sequence("list", [Constant(key) for key in call.receiver.entries], call.receiver.open)
-
-
-@methods(DictValue, "values")
-def _values(call: LibraryCall) -> Value:
-    table: DictValue = call.receiver
-    return Sequence("list", [*table.entries.values(), *table.rest], table.open)
-
-
-@methods(DictValue, "get", "pop", "setdefault")
-def _get(call: LibraryCall) -> Value:
-    table: DictValue = call.receiver
-    key = by_default(call.machine, call.arg(0))
-    default = call.arg(1, "", NONE)
-    if isinstance(key, Constant) and is_hashable(key.value):
-        if key.value in table.entries:
-            return table.entries[key.value]
-        if call.name == "setdefault":
-            table.put(key.value, default)
-            return default
-    is_known = isinstance(key, Constant) and not table.open
-    return default if is_known else call.unknown(table, key, default)
-
-
-@methods(DictValue, "update")
-def _update(call: LibraryCall) -> Value:
-    table: DictValue = call.receiver
-    source = call.arg(0)
-    if isinstance(source, DictValue):
-        call.machine.spend(len(source.entries) >> 3, call.node)
-        table.merge(source)
-    elif source is not None:
-        table.open = True
-    for key, value in call.kwargs.items():
-        table.put(key, value)
-    return NONE
-
-
-@methods(DictValue, "__getitem__")
-def _table_item(call: LibraryCall) -> Value:
-    table: DictValue = call.receiver
-    if table.rest:
-        return table.rest[0]
-    key = call.arg(0)
-    if isinstance(key, Constant) and table.open:
-        # A defaultdict makes what it is asked for.
-        fresh = Sequence("list", [], True, turns=table.turns)
-        if is_hashable(key.value):
-            table.put(key.value, fresh)
-        return fresh
-    return call.unknown(table)
 
 
 @methods(Parameters, "__getitem__")

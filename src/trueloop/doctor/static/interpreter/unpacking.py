@@ -1,0 +1,52 @@
+"""Unpacking: `a, b = value`."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from trueloop.doctor.model.known_values import loop_of
+from trueloop.doctor.model.things import Model, Tensor
+from trueloop.doctor.static.interpreter.interpreter import Interpreter
+from trueloop.doctor.static.interpreter.values import (
+    Constant,
+    OpaqueObject,
+    Parameters,
+    Sequence,
+    Unknown,
+    Value,
+)
+from trueloop.doctor.static.stubs.tensors import parts_of
+
+
+def unpack(
+    m: Interpreter, value: Any, count: int, starred: int | None, node: ast.AST
+) -> list[Value]:
+    """`a, b = value`: the parts."""
+    if isinstance(value, Sequence):
+        values = value.values
+        if starred is None and len(values) == count and not value.open:
+            return list(values)
+        if starred is not None and len(values) >= count - 1:
+            after = count - 1 - starred
+            middle = values[starred : len(values) - after]
+            tail = values[len(values) - after :] if after else []
+            return [*values[:starred], Sequence("list", list(middle), value.open), *tail]
+        if values and value.open and len(values) >= count:
+            return list(values[:count])
+    if isinstance(value, Tensor):
+        return parts_of(m, value, count, node)
+    if isinstance(value, Constant) and isinstance(value.value, (tuple, str)):
+        known: list[Value] = [Constant(each) for each in value.value]
+        if len(known) == count:
+            return known
+    if isinstance(value, (Unknown, OpaqueObject)):
+        return [
+            Unknown(f"{m.key(value)}[{i}]", (value,), loop_variant=bool(loop_of(value)))
+            for i in range(count)
+        ]
+    if isinstance(value, Parameters):
+        return [value] * count
+    if isinstance(value, Model) and value.complete and len(value.children) == count:
+        return [*value.children.values()]
+    return [m.unknown(node, (value,), key=f"{m.key(value)}[{i}]") for i in range(count)]

@@ -1,0 +1,131 @@
+"""Dicts, and the lists and dicts that classes of the user's extend."""
+
+from __future__ import annotations
+
+from trueloop.doctor.model.arithmetic import is_hashable
+from trueloop.doctor.static.interpreter.attributes import item_of
+from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, find_method, methods
+from trueloop.doctor.static.interpreter.values import (
+    NONE,
+    Constant,
+    DictValue,
+    LibraryName,
+    Sequence,
+    Unknown,
+    Value,
+)
+from trueloop.doctor.static.stubs.options import by_default
+
+_NUMBERS = {"builtins.int": 0, "builtins.float": 0.0}
+
+
+@calls("collections.defaultdict")
+def _defaultdict(call: LibraryCall) -> Value:
+    table = DictValue({}, True, turns=call.machine.turns_begun)
+    return _begin(table, call.arg(0))
+
+
+def _begin(table: DictValue, factory: Value | None) -> DictValue:
+    """Note what a defaultdict gives for an entry that is not there yet."""
+    if isinstance(factory, LibraryName):
+        table.begins_with = _NUMBERS.get(factory.name)
+    return table
+
+
+@methods(DictValue, "__init__")
+def _initialise(call: LibraryCall) -> Value:
+    """`super().__init__(list)`, or with entries, in a class that extends a dict."""
+    first = call.arg(0)
+    if isinstance(first, LibraryName):
+        _begin(call.receiver, first)
+    else:
+        _update(call)
+        call.receiver.open |= call.open
+    return NONE
+
+
+@methods(Sequence, "__init__")
+def _fill(call: LibraryCall) -> Value:
+    extend = find_method(call.receiver, "extend")
+    assert extend is not None
+    return extend(call) if call.args else NONE
+
+
+@methods(DictValue, "__setitem__")
+def _put(call: LibraryCall) -> Value:
+    key, value = call.arg(0), call.arg(1)
+    if isinstance(key, Constant) and is_hashable(key.value) and not key.loop_variant:
+        call.receiver.put(key.value, value)
+    else:
+        call.receiver.put_somewhere(value)
+    return NONE
+
+
+@methods(DictValue, "items")
+def _items(call: LibraryCall) -> Value:
+    table: DictValue = call.receiver
+    pairs = [Sequence("tuple", [Constant(key), value]) for key, value in table.entries.items()]
+    for value in table.rest:
+        key = Unknown(f"key<{call.machine.number(table)}>", loop_variant=True)
+        pairs.append(Sequence("tuple", [key, value]))
+    return Sequence("list", [*pairs], table.open)
+
+
+@methods(DictValue, "keys")
+def _keys(call: LibraryCall) -> Value:
+    return Sequence("list", [Constant(key) for key in call.receiver.entries], call.receiver.open)
+
+
+@methods(DictValue, "values")
+def _values(call: LibraryCall) -> Value:
+    table: DictValue = call.receiver
+    return Sequence("list", [*table.entries.values(), *table.rest], table.open)
+
+
+@methods(DictValue, "get", "pop", "setdefault")
+def _get(call: LibraryCall) -> Value:
+    table: DictValue = call.receiver
+    key = by_default(call.machine, call.arg(0))
+    default = call.arg(1, "", NONE)
+    if isinstance(key, Constant) and is_hashable(key.value):
+        if key.value in table.entries:
+            return table.entries[key.value]
+        if call.name == "setdefault":
+            table.put(key.value, default)
+            return default
+    is_known = isinstance(key, Constant) and not table.open
+    return default if is_known else call.unknown(table, key, default)
+
+
+@methods(DictValue, "update")
+def _update(call: LibraryCall) -> Value:
+    table: DictValue = call.receiver
+    source = call.arg(0)
+    if isinstance(source, DictValue):
+        call.machine.spend(len(source.entries) >> 3, call.node)
+        table.merge(source)
+    elif source is not None:
+        table.open = True
+    for key, value in call.kwargs.items():
+        table.put(key, value)
+    return NONE
+
+
+@methods(DictValue, "__getitem__")
+def _table_item(call: LibraryCall) -> Value:
+    table: DictValue = call.receiver
+    key = call.arg(0)
+    known = isinstance(key, Constant) and is_hashable(key.value)
+    if isinstance(key, Constant) and known and key.value in table.entries:
+        return item_of(call.machine, table, key, call.node)
+    if table.rest:
+        return table.rest[0]
+    if isinstance(key, Constant) and table.open:
+        # A defaultdict makes what it is asked for.
+        number = table.begins_with
+        fresh: Value = Sequence("list", [], True, turns=table.turns)
+        fresh = fresh if number is None else Constant(number)
+        if known:
+            table.put(key.value, fresh)
+        return fresh
+    return call.unknown(table)
