@@ -37,6 +37,8 @@ class Constant(Value):
     modulo: Any = None
     """The `AccumulationWindow` that it was taken modulo, where it is the remainder of such a
     number, or the outcome of a test of one."""
+    counts: object = None
+    """The `Loop` whose turns a statement counts in it, from nothing at each start of the loop."""
     symbol: str = ""
     """The program's name of the quantity, if it was an option that had to be given a number."""
 

@@ -43,16 +43,17 @@ for i, (inputs, targets) in enumerate(loader):
 ## How it is detected
 
 The number of accumulation steps and the number of batches are known, by themselves or by the
-defaults of command-line options, and do not divide, the step
-depends on the loop's own index, and no step follows the last iteration before the next
-`zero_grad()`, the next `backward()` or the end. A counter that continues over epochs has full
-updates and is not reported, and neither is code whose sizes are unknown. In a running program, the
-interval of the steps and the end of the data are observed; that the count restarts with each epoch
-must be observed too.
+defaults of command-line options, and do not divide, the step depends on the loop's own index, or on
+a count of its turns that is set to zero before each pass, and no step follows the last iteration
+before the next `zero_grad()`, the next `backward()` or the end. A counter that continues over
+epochs has full updates and is not reported, and neither is code whose sizes are unknown. In a
+running program, the interval of the steps and the end of the data are observed; that the count
+restarts with each epoch must be observed too.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trueloop.doctor.model.events import Backward, Ended, LoopLeft, OptimizerStep, ZeroGrad
@@ -147,7 +148,8 @@ class AccumulationTailLost(StepRule):
         self._open = [each for each in self._open if each.step.optimizer is not event.optimizer]
 
     def on_zero_grad(self, event: ZeroGrad) -> None:
-        self._close([each for each in self._open if clears(event, each.step.optimizer)], "erased")
+        lost = [each for each in self._open if clears(event, each.step.optimizer)]
+        self._close(lost, "erased", [(event.place, "erases what is left")])
 
     def on_backward(self, event: Backward) -> None:
         carried = [each for each in self._open if self.feeds(event, each.step.optimizer)]
@@ -161,7 +163,9 @@ class AccumulationTailLost(StepRule):
             "dropped",
         )
 
-    def _close(self, lost: list[Tail], fate: str) -> None:
+    def _close(
+        self, lost: list[Tail], fate: str, related: Sequence[tuple[Location, str]] = ()
+    ) -> None:
         for tail in lost:
             self._open.remove(tail)
             size, batches = tail.size, tail.batches
@@ -172,6 +176,7 @@ class AccumulationTailLost(StepRule):
                 f" micro-batches: the gradients of the last {batches % size} are {fate},"
                 f" because {named(tail.step.optimizer, tail.step.spelled)} steps only"
                 f" after {size}.",
+                related=[*related],
                 fix="Step at the last batch too: `or i + 1 == len(loader)`.",
             )
 

@@ -15,6 +15,18 @@ TURNS = 2
 """In a window of the few turns that represent all."""
 
 
+def counted_loop(m: Interpreter, old: Value, since: int | None) -> Loop | None:
+    """The loop whose turns `count += 1` counts: once in each, from the zero that it is set to each
+    time before the loop begins. `since`: when it was last set."""
+    loop = m.turns[-1].loop
+    if loop.kind != "batches" or len(m.turns) < 2 or m.guards or m.windows:
+        return None
+    if not isinstance(old, Constant) or since is None:
+        return None
+    afresh = m.turn_starts[-2] <= since < m.turn_starts[-1]
+    return loop if afresh and old.value == m.turns[-1].index else None
+
+
 def window_of(m: Interpreter, value: Value, loop: Loop | None) -> AccumulationWindow:
     """The window that a count modulo `value` closes."""
     size = m.size(value)
@@ -48,7 +60,8 @@ def closes_window(m: Interpreter, node: ast.If, scope: Scope) -> bool | None:
         return None
     if isinstance(size, Unknown) and m.window_of_one(size.key):
         return True
-    m.tested.append(AccumulationWindow(m.size(size), None))
+    loop = count.counts if isinstance(count.counts, Loop) else None
+    m.tested.append(window_of(m, size, loop))
     return count.value >= TURNS
 
 

@@ -224,7 +224,8 @@ def _constants(
     value = computed(sign, left.value, right.value, None)
     if value is None:
         return m.unknown(node, (left, right))
-    return Constant(value, loop_variant=left.loop_variant or right.loop_variant)
+    variant = left.loop_variant or right.loop_variant
+    return Constant(value, loop_variant=variant, counts=left.counts or right.counts)
 
 
 def _remainder(m: Interpreter, left: Any, right: Any, node: ast.AST) -> Value:
@@ -234,7 +235,8 @@ def _remainder(m: Interpreter, left: Any, right: Any, node: ast.AST) -> Value:
     if size == 1 or (isinstance(right, Unknown) and m.window_of_one(right.key)):
         return Constant(0, loop_variant=loop_of(left))
     if isinstance(left, Constant) and isinstance(left.value, int):
-        loop = left.loop_variant if isinstance(left.loop_variant, Loop) else None
+        counted = left.loop_variant if isinstance(left.loop_variant, Loop) else left.counts
+        loop = counted if isinstance(counted, Loop) else None
         return Constant(
             left.value % 2,
             loop_variant=left.loop_variant,

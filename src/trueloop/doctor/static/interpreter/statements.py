@@ -18,7 +18,7 @@ from trueloop.doctor.static.interpreter.branches import (
     branch_that_updates,
     option_alone,
 )
-from trueloop.doctor.static.interpreter.counters import closes_window
+from trueloop.doctor.static.interpreter.counters import closes_window, counted_loop
 from trueloop.doctor.static.interpreter.decorators import decorate
 from trueloop.doctor.static.interpreter.derived_containers import container_in
 from trueloop.doctor.static.interpreter.expressions import arithmetic, evaluate
@@ -156,6 +156,8 @@ def _augmented(m: Interpreter, node: ast.AugAssign, scope: Scope) -> ControlFlow
         loop.resumed_from = loop.resumed_from or old  # a counter that a file may have set
     if m.turns and isinstance(result, Constant) and isinstance(result.value, (int, float)):
         result.loop_variant = result.loop_variant or True
+        if constant(value) == 1:
+            result.counts = counted_loop(m, old, assigned_at(m, node.target, scope))
     if isinstance(result, Tensor) and isinstance(node.op, ast.Add):
         kept = value if isinstance(value, Tensor) else result
         _keep_sum(m, node.target, kept, node, scope, result)
