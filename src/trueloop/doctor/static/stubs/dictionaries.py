@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 from trueloop.doctor.model.arithmetic import is_hashable
 from trueloop.doctor.static.interpreter.attributes import item_of
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, find_method, methods
@@ -9,6 +11,7 @@ from trueloop.doctor.static.interpreter.values import (
     NONE,
     Constant,
     DictValue,
+    Function,
     LibraryName,
     Sequence,
     Unknown,
@@ -29,6 +32,10 @@ def _begin(table: DictValue, factory: Value | None) -> DictValue:
     """Note what a defaultdict gives for an entry that is not there yet."""
     if isinstance(factory, LibraryName):
         table.begins_with = _NUMBERS.get(factory.name)
+    elif isinstance(factory, Function) and isinstance(factory.node, ast.Lambda):
+        body = factory.node.body
+        if isinstance(body, ast.Constant) and isinstance(body.value, (int, float)):
+            table.begins_with = body.value
     return table
 
 
@@ -36,7 +43,7 @@ def _begin(table: DictValue, factory: Value | None) -> DictValue:
 def _initialise(call: LibraryCall) -> Value:
     """`super().__init__(list)`, or with entries, in a class that extends a dict."""
     first = call.arg(0)
-    if isinstance(first, LibraryName):
+    if isinstance(first, (LibraryName, Function)):
         _begin(call.receiver, first)
     else:
         _update(call)
