@@ -30,12 +30,12 @@ def place(holder: Any) -> Location | None:
             return found
     if holder.kind is None:
         return None
-    below = holder.spelled[len(holder.owner) + 1 :]
+    below = holder.spelled[len(holder.owner) :]
     methods: dict[str, Location] = {}
     for path, node in class_source.classes(holder.kind):
         for each in node.body:
             if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                for adder in _adders(each, f"self.{below}"):
+                for adder in _adders(each, f"self{below}"):
                     methods.setdefault(each.name, class_source.place_of(path, adder, each.name))
     for code in stack:
         found = _first(_calls(_function(code), holder.owner, methods.keys()), code)
@@ -121,9 +121,15 @@ def _calls(tree: ast.AST | None, owner: str, methods: Any) -> Iterator[ast.AST]:
             and isinstance(node.func, ast.Attribute)
             and node.func.attr in methods
             and _same(node.func.value, owner)
-            and not _is_cut([*node.args, *(each.value for each in node.keywords)][:1])
+            and not _is_cut(_given_first(node))
         ):
             yield node
+
+
+def _given_first(call: ast.Call) -> list[ast.expr]:
+    """The first argument that is not a constant: `log.note("loss", loss)`."""
+    values = [*call.args, *(each.value for each in call.keywords)]
+    return [each for each in values if not isinstance(each, ast.Constant)][:1] or values[:1]
 
 
 def _same(node: ast.AST, spelled: str) -> bool:

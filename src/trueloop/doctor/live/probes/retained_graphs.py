@@ -240,6 +240,8 @@ class _Search:
     ) -> Iterator[GraphOwner]:  # fmt: skip
         pairs = list(value.items() if isinstance(value, dict) else enumerate(value))
         pairs = pairs[-64:]
+        if _is_open(value) and not type(value).__module__.startswith("collections"):
+            owner, kind = spelled, type(value)  # a class of the program's that extends a container
         sums = False
         for key, each in pairs:
             if isinstance(each, torch.Tensor) and len(self._of(each)) > _ROW:

@@ -381,8 +381,8 @@ def instantiate(
                 made.attributes[name] = default
         made.attributes.update(zip(cls.fields, args, strict=False))
         made.attributes.update(kwargs)
-        if (held := container_in(made)) is not None:
-            call(m, LibraryMethod(held, "__init__"), args, kwargs, node, rest)
+        if (container := container_in(made)) is not None:
+            call(m, LibraryMethod(container, "__init__"), args, kwargs, node, rest)
     elif isinstance(made, (Optimizer, Scheduler, Dataset, Sampler)):
         adopt(m, made, cls, args, kwargs, node)
     if isinstance(made, Scheduler):
