@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import torch
+from torch.distributions import Distribution
 
 from trueloop.doctor.live.objects import inspection
 from trueloop.doctor.live.objects.registry import ObjectRegistry
@@ -260,9 +261,12 @@ def first_in(value: object) -> torch.Tensor | None:
 
 def tensors_in(value: object, depth: int = 3) -> Iterator[torch.Tensor]:
     """The tensors in what a module takes or gives, as far as they can be read: nested sequences,
-    mappings, data classes."""
+    mappings, data classes, distributions of torch."""
     if inspection.is_tensor(value):
         yield value
     elif depth:
-        for each in inspection.entries(value):
+        parts = inspection.entries(value)
+        if inspection.is_a(value, Distribution):  # a policy gives one
+            parts = list(inspection.attributes(value).values())
+        for each in parts:
             yield from tensors_in(each, depth - 1)

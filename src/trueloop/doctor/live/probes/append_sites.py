@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from types import CodeType
 from typing import Any
 
@@ -23,22 +24,29 @@ def place(holder: Any) -> Location | None:
     """Where a holder grows: in the current function, else where that calls the method which does
     it, else in the method itself, else in the one function that adds to an attribute of that
     name."""
-    stack = [each.f_code for each in user_frames.frames_of_user(holder.frame)]
+    stack = tuple(each.f_code for each in user_frames.frames_of_user(holder.frame))
+    return _place(stack, holder.spelled, holder.owner, holder.kind, holder.attribute)
+
+
+@lru_cache(maxsize=256)  # a holder that is not found is looked for after each search
+def _place(
+    stack: tuple[CodeType, ...], spelled: str, owner: str, kind: type | None, attribute: str
+) -> Location | None:
     for code in stack:
-        found = _first(_adders(_function(code), holder.spelled), code)
+        found = _first(_adders(_function(code), spelled), code)
         if found is not None:
             return found
-    if holder.kind is None:
+    if kind is None:
         return None
-    below = holder.spelled[len(holder.owner) :]
+    below = spelled[len(owner) :]
     methods: dict[str, Location] = {}
-    for path, node in class_source.classes(holder.kind):
+    for path, node in class_source.classes(kind):
         for each in node.body:
             if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 for adder in _adders(each, f"self{below}"):
                     methods.setdefault(each.name, class_source.place_of(path, adder, each.name))
     for code in stack:
-        found = _first(_calls(_function(code), holder.owner, methods.keys()), code)
+        found = _first(_calls(_function(code), owner, methods.keys()), code)
         if found is not None:
             return found
     if methods:
@@ -47,7 +55,7 @@ def place(holder: Any) -> Location | None:
         class_source.place_of(code.co_filename, adder, function.name)
         for code in {each.co_filename: each for each in stack}.values()
         for function in _functions(code.co_filename)
-        for adder in _adders(function, _ANY + holder.attribute)
+        for adder in _adders(function, _ANY + attribute)
     ]
     return elsewhere[0] if len(elsewhere) == 1 else None
 
