@@ -131,10 +131,10 @@ class Optimizer(Thing):
     """Modules of which it has every matrix."""
     signature: Any = field(default=None, repr=False)
     """Identifies its parameters at the time when `models` was found (live)."""
+    has_stepped: bool | None = None  # False until it steps, if seen from its start (live)
     fusible: bool | None = None
     """It could be fused and is not; None where not looked at (live)."""
-    fused_ratio: float | None = None
-    """A fused step's time relative to its own."""
+    fused_ratio: float | None = None  # a fused step's time relative to its own
     _members: tuple[int, list[Model], frozenset[Model]] | None = field(default=None, repr=False)
 
     def members(self) -> frozenset[Model]:

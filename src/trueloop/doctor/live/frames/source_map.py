@@ -221,13 +221,33 @@ def result_used(place: Location) -> bool:
 
 @lru_cache(maxsize=2048)
 def assigned_to(place: Location) -> str:
-    """The name that the statement at a place binds, if it binds one: `model`, `self.net`."""
+    """The name that the statement at a place binds, if it binds one: `model`, `self.net`; in the
+    midst of one the keyword, or the key of the dict, whose value it is."""
     statement = source_of(place.path).statement_at(place.line)
+    entry = None if statement is None else _entry(statement, place)
+    if entry is not None:
+        return entry
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
         return dotted(statement.targets[0])
     if isinstance(statement, ast.AnnAssign):
         return dotted(statement.target)
     return ""
+
+
+def _entry(statement: ast.stmt, place: Location) -> str | None:
+    for node in walk(statement):
+        if isinstance(node, ast.keyword) and node.arg and _is_at(node.value, place):
+            return node.arg
+        if isinstance(node, ast.Dict):
+            for key, value in zip(node.keys, node.values, strict=True):
+                written = key.value if isinstance(key, ast.Constant) else None
+                if isinstance(written, str) and _is_at(value, place):
+                    return written
+    return None
+
+
+def _is_at(node: ast.expr, place: Location) -> bool:
+    return isinstance(node, ast.Call) and (node.lineno, node.col_offset + 1) == place[1:3]
 
 
 def variables(node: LoopNode | CodeType) -> tuple[str, ...]:

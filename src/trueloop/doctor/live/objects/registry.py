@@ -232,6 +232,7 @@ class ObjectRegistry:
                 known=True,
                 made=made,
                 name=source_map.assigned_to(made) if made.line else "",
+                has_stepped=False if made.line else None,
             )
             thing.arguments = {
                 key: value

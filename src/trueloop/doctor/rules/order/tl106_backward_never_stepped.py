@@ -46,7 +46,8 @@ receives its optimizer, it must also clear that optimizer's gradients in the loo
 optimizer steps on several losses in an iteration, each `backward()` is followed on its own: it is
 reported if its gradients are always cleared before a step. Where one `backward()` feeds several
 optimizers with different parameters, each has to step that is cleared, or of which no file of the
-program reads `step`. Not reported:
+program reads `step`; in a running program, each that is cleared in every iteration and has not
+stepped by the end. Not reported:
 gradients that are read or changed by hand (Fisher information, attacks, manual updates; only
 logging them does not count, nor does measuring their norm where a second optimizer steps), models
 in eval mode (maps of attention), gradients of an input that the program asks for (saliency), hooks
@@ -87,6 +88,9 @@ from trueloop.doctor.rules.shared.step_order import (
     named,
 )
 
+_MEANT = 5
+"""Updates without a step of it after which a second optimizer does not join late."""
+
 
 class BackwardNeverStepped(StepRule):
     code = "TL106"
@@ -105,6 +109,7 @@ class BackwardNeverStepped(StepRule):
         self._taken = False
         """`autograd.grad` was called since the last backward."""
         self._end: Ended | None = None
+        self._waiting: dict[Optimizer, list[tuple[Backward, OptimizerStep]]] = {}
 
     def on_mode_set(self, event: ModeSet) -> None:
         if event.training is False:
@@ -141,6 +146,8 @@ class BackwardNeverStepped(StepRule):
         window = self.window(event.optimizer)
         fed = list(backwards(window))
         mine = [each for each in fed if feeds(each, event.optimizer) is not False]
+        if self._live:
+            self._note_waiting(event, fed)
         others = [each for each in self._known_optimizers() if each is not event.optimizer]
         cleared = max(
             (
@@ -184,16 +191,30 @@ class BackwardNeverStepped(StepRule):
         )
         is_meant = is_cleared or self._is_forgotten(optimizer)
         if others and is_meant and optimizer.known and is_plain(optimizer):
-            name, other = named(optimizer), others[-1]
             happens = "computed and cleared" if is_cleared else "computed"
-            self.report(
-                optimizer.made,
-                f"{name[:1].upper()}{name[1:]} never steps: its gradients are {happens}"
-                f" in every iteration, but only {named(other.optimizer, other.spelled)} steps. Its"
-                " parameters keep their initial values.",
-                related=[(lost.place, "computes the gradients"), (other.place, "steps")],
-                fix=f"Call `{optimizer.name or 'optimizer'}.step()` after `backward()`.",
-            )
+            self._report_waiting(optimizer, happens, lost, others[-1])
+
+    def _report_waiting(
+        self, optimizer: Optimizer, happens: str, lost: Backward, other: OptimizerStep
+    ) -> None:
+        name = named(optimizer)
+        self.report(
+            optimizer.made,
+            f"{name[:1].upper()}{name[1:]} never steps: its gradients are {happens}"
+            f" in every iteration, but only {named(other.optimizer, other.spelled)} steps. Its"
+            " parameters keep their initial values.",
+            related=[(lost.place, "computes the gradients"), (other.place, "steps")],
+            fix=f"Call `{optimizer.name or 'optimizer'}.step()` after `backward()`.",
+        )
+
+    def _note_waiting(self, step: OptimizerStep, fed: list[Backward]) -> None:
+        """In a running program: the optimizers that the same backward feeds, that are cleared and
+        have not stepped yet."""
+        for each in self._known_optimizers():
+            if each.has_stepped is False and is_plain(each) and disjoint(each, step.optimizer):
+                lost = next((one for one in fed if feeds(one, each)), None)
+                if lost is not None and feeds(lost, step.optimizer) and self._is_cleared(each):
+                    self._waiting.setdefault(each, []).append((lost, step))
 
     def _is_forgotten(self, optimizer: Optimizer) -> bool:
         """The program was read to its end, and none of its files steps anything of that name."""
@@ -226,6 +247,10 @@ class BackwardNeverStepped(StepRule):
     def on_ended(self, event: Ended) -> None:
         self._end = event
         self._check(whole_program=event.whole_program)
+        reported = {each for each, lost in self._reported if lost.place not in self.refuted}
+        for optimizer, seen in self._waiting.items():
+            if optimizer.has_stepped is False and len(seen) >= _MEANT and optimizer not in reported:
+                self._report_waiting(optimizer, "computed and cleared", *seen[-1])
 
     def _check(self, *, whole_program: bool) -> None:
         stepped = self._stepped(whole_program=whole_program)
