@@ -57,7 +57,7 @@ def container_in(value: object) -> Sequence | DictValue | None:
 
 
 def held_item(value: Instance, index: Value) -> Value | None:
-    """The container to take an entry from: None where the class has a way of its own, or where
+    """The container to take an entry from: None where the class has its own way, or where
     nobody knows what is in it."""
     held = container_in(value)
     if held is None or value.cls.lookup("__getitem__") is not None:
