@@ -323,7 +323,7 @@ def _conditional(m: Interpreter, node: ast.IfExp, scope: Scope) -> Value:
 
 
 def _spread(m: Interpreter, node: ast.Starred, scope: Scope) -> Value:
-    """What `*layers()` spreads: all that a generator of the user's yields."""
+    """The values that `*layers()` spreads: all that a generator of the user's yields."""
     value = evaluate(m, node.value, scope)
     return yielded(m, value, node, MOST) if isinstance(value, Generator) else value
 

@@ -44,7 +44,7 @@ def _yields(function: Function) -> bool:
 
 
 def yielded(m: Interpreter, generator: Generator, node: ast.AST, most: int) -> Sequence:
-    """What a generator yields, where nobody waits for its next value: `list(layers())`."""
+    """The values that a generator yields where nobody waits for its next one: `list(layers())`."""
     made = Sequence("tuple", [], made=m.place(node), turns=m.turns_begun)
     unfinished = m.unfinished
 
