@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
@@ -12,6 +13,8 @@ from trueloop.doctor.model.nodes import walk
 
 _LIBRARIES = frozenset("torch F nn np numpy random math copy jnp".split())
 """Libraries whose functions may give noise on the one batch of the update."""
+_DRAWS = re.compile("next|sample|draw|fetch|get_?(next|batch|micro)")
+"""Names of methods that draw."""
 
 
 @lru_cache(maxsize=8192)
@@ -28,7 +31,7 @@ def draws_batch(place: Location) -> bool:
     own = set(_bound(inner.target))
     outside = set(_bound_around(source, inner, loops[-2] if len(loops) > 1 else None))
     inside = list(_assignments(inner.body))
-    drawn = _drawn(inside, outside | own)
+    drawn = _drawn(inside, outside | own, own)
     given = {
         name
         for part in (*call.args, *(keyword.value for keyword in call.keywords))
@@ -38,23 +41,25 @@ def draws_batch(place: Location) -> bool:
     return bool(given & drawn) and not given & ((bound | outside | own) - drawn)
 
 
-def _drawn(assignments: list[tuple[list[str], ast.expr]], others: set[str]) -> set[str]:
+def _drawn(
+    assignments: list[tuple[list[str], ast.expr]], others: set[str], turns: set[str]
+) -> set[str]:
     """The names that are bound only to new batches, and to what is made only of them."""
     drawn: set[str] = set()
     for _ in range(len(assignments) + 1):
         before = set(drawn)
         for targets, value in assignments:
-            if _is_fetch(value, others, drawn) or _is_made_of(value, others, drawn):
+            if _is_fetch(value, others, drawn, turns) or _is_made_of(value, others, drawn):
                 drawn.update(targets)
         if drawn == before:
             break
     for targets, value in assignments:
-        if not (_is_fetch(value, others, drawn) or _is_made_of(value, others, drawn)):
+        if not (_is_fetch(value, others, drawn, turns) or _is_made_of(value, others, drawn)):
             drawn.difference_update(targets)
     return drawn
 
 
-def _is_fetch(value: ast.expr, others: set[str], drawn: set[str]) -> bool:
+def _is_fetch(value: ast.expr, others: set[str], drawn: set[str], turns: set[str]) -> bool:
     if not isinstance(value, ast.Call):
         return False
     root: ast.expr = value.func
@@ -64,10 +69,15 @@ def _is_fetch(value: ast.expr, others: set[str], drawn: set[str]) -> bool:
         return False
     if value.func is root and root.id == "next":
         return True
+    known = others - drawn
+    if isinstance(value.func, ast.Attribute) and _DRAWS.match(value.func.attr):
+        # Wherever the object is from, each call of such a method gives a different batch; what is
+        # drawn from a task that the loop goes through is that task's.
+        known = known - ({root.id} - turns)
     given = {name for part in ast.iter_child_nodes(value) for name in _names(part)}
     if isinstance(value.func, ast.Name):
         given.discard(root.id)
-    return root.id not in _LIBRARIES and not given & (others - drawn)
+    return root.id not in _LIBRARIES and not given & known
 
 
 def _is_made_of(value: ast.expr, others: set[str], drawn: set[str]) -> bool:
