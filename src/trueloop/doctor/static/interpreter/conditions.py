@@ -19,6 +19,7 @@ from trueloop.doctor.model.things import (
 )
 from trueloop.doctor.model.vocabulary import RANK_GUARD
 from trueloop.doctor.static.interpreter.branches import last_of_kinds, returns_without_option
+from trueloop.doctor.static.interpreter.derived_containers import container_in
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import find_method
 from trueloop.doctor.static.interpreter.survey import end_name
@@ -289,6 +290,8 @@ def _contained(
 
 def _known_items(value: object) -> str | bytes | list[Any] | None:
     """The items that `in` searches, where all of them are known."""
+    if isinstance(value, Instance) and value.cls.lookup("__contains__") is None:
+        value = container_in(value)
     if isinstance(value, Constant) and isinstance(value.value, (str, bytes)):
         return value.value
     if isinstance(value, Constant) and isinstance(value.value, tuple):
