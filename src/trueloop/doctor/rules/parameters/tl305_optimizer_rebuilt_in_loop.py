@@ -76,8 +76,7 @@ _FRESH_STARTS = frozenset(
 )
 
 _OF_ONE_TRAINING = frozenset(
-    "run runs exp experiment experiments config configs cfg lr lrs model models seed member search"
-    " split splits dataset datasets".split()
+    "run runs exp experiment experiments config configs cfg lr lrs model models".split()
 )
 """In a loop that is named for epochs, these name what goes through the epochs (`train_model`,
 `Experiment.run`) or what says how many they are (`config.epochs`)."""
