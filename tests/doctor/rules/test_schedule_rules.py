@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trueloop.doctor.model.events import SchedulerStep
 from trueloop.doctor.model.findings import Finding, Move
-from trueloop.doctor.model.things import Scheduler
 from trueloop.doctor.rules.schedules.tl604_plateau_watches_wrong_way import direction
 from trueloop.doctor.static import check_text
 
@@ -239,7 +237,4 @@ def test_length_under_accumulation(total: str, expected: list[str]) -> None:
     ],
 )
 def test_direction_of_a_metric(metric: str, expected: int) -> None:
-    assert (
-        direction(SchedulerStep(scheduler=Scheduler(), metric=object(), metric_name=metric))
-        == expected
-    )
+    assert direction(metric) == expected

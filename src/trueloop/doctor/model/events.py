@@ -266,8 +266,8 @@ class SchedulerStep(Event):
     scheduler: Scheduler
     metric: Any = None
     """The argument, if there was one: a metric (plateau) or an epoch number."""
-    metric_name: str = ""
-    """How the argument is written: `val_loss`, `scores["accuracy"]`."""
+    metric_name: str = ""  # how the argument is written: `val_loss`, `scores["accuracy"]`
+    metric_origins: tuple[str, ...] = ()  # what its name was given before that: `val_acc`
 
 
 @dataclass(eq=False, kw_only=True)

@@ -170,10 +170,10 @@ class Scheduler(Thing):
     """The `b` of a `LambdaLR` with `lambda epoch: b**epoch`."""
     schedules: list[Scheduler] = field(default_factory=list)
     """Those inside of a `SequentialLR` or `ChainedScheduler`."""
-    stepped_names: frozenset[str] = frozenset()
-    """The names on which the file calls `step` (in source)."""
+    stepped_names: frozenset[str] = frozenset()  # on which the file calls `step` (in source)
     stepped_by: str = ""
     """The framework that steps it: `Lightning`, `Ignite`, `Trainer` (in source)."""
+    steps_are_seen: bool = False  # whatever its name: the program runs
     read_by_hand: bool = False
     """The program asks for its values with `get_lr()`, and may apply them itself."""
     first_count: int | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from functools import partial
 from types import FrameType
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from torch.optim import lr_scheduler, swa_utils
 
 from trueloop.doctor.live.frames import source_map
+from trueloop.doctor.live.frames.live_expressions import FrameNames, value_of
 from trueloop.doctor.live.objects import constructor_arguments, inspection
 from trueloop.doctor.live.patches.optimizers import outside
 from trueloop.doctor.model import vocabulary
@@ -82,6 +84,7 @@ def _note_arguments(
     """The arguments, as `static/stubs/schedules.py` has them."""
     thing.arguments = constructor_arguments.plain(given)
     thing.written = constructor_arguments.spelled(thing.made, original)
+    thing.steps_are_seen = True
     inner = given.get("schedulers")
     if inspection.is_a(inner, (list, tuple)):
         thing.schedules = [recorder.things.scheduler(each) for each in inspection.entries(inner)]
@@ -159,6 +162,20 @@ def _wake(recorder: Recorder, scheduler: LRScheduler) -> None:
         hub.sample()
 
 
+def _written(place: Location, frame: FrameType) -> str:
+    """How the metric is written: `scores["accuracy"]` for `scores[key]` with that key."""
+    text = source_map.written(place, 0, "metrics", "epoch")
+    node = ast.parse(text or "0", mode="eval").body
+    if not isinstance(node, ast.Subscript) or isinstance(node.slice, ast.Constant):
+        return text
+    names = FrameNames(frame)
+    try:
+        key = value_of(node.slice, names.named)
+    finally:
+        names.forget()
+    return f"{ast.unparse(node.value)}[{key!r}]" if type(key) is str else text
+
+
 def _rate(scheduler: LRScheduler) -> float | None:
     """The first group's learning rate, relative to what the schedule began with."""
     base = inspection.entries(inspection.held(scheduler, "base_lrs"))
@@ -193,9 +210,7 @@ def _stepped(
     recorder.emit(
         SchedulerStep,
         frame,
-        lambda place, serial: {
-            "metric_name": "" if given is None else source_map.written(place, 0, "metrics", "epoch")
-        },
+        lambda place, serial: {"metric_name": "" if given is None else _written(place, frame)},
         scheduler=thing,
         metric=metric,
     )

@@ -39,8 +39,10 @@ for epoch in range(epochs):
 
 The name of the metric in the code decides: `acc`, `accuracy`, `f1`, `auc`, `iou`, `dice`, `bleu`
 and others should rise; `loss`, `error`, `mse`, `perplexity`, `wer` and others should fall;
-`dice_loss` is a loss, and `-acc` and `1 - acc` reverse the direction. Not reported: neutral names
-(`score`, `metric`), a mode that is an option, and metrics chosen under a condition.
+`dice_loss` is a loss, and `-acc` and `1 - acc` reverse the direction. Where the name says neither
+(`score`, `metrics[key]`), what the caller passes for it decides, or the one value that is assigned
+to it. Not reported: names that stay neutral, a mode that is an option, and metrics chosen under a
+condition.
 """
 
 from __future__ import annotations
@@ -84,15 +86,16 @@ class PlateauWatchesWrongWay(ScheduleRule):
         for call in clock.calls:
             if call.metric is None or not (certain or (self.whole_program and clock.free(call))):
                 continue
-            wanted = direction(call)
-            if wanted and (wanted > 0) != (mode == "max"):
-                self._report(call, clock, wanted > 0)
+            names = (call.metric_name, *call.metric_origins)
+            name = next((each for each in names if direction(each)), "")
+            if name and (direction(name) > 0) != (mode == "max"):
+                self._report(call, clock, name, direction(name) > 0)
 
-    def _report(self, call: SchedulerStep, clock: ScheduleClock, rises: bool) -> None:
+    def _report(self, call: SchedulerStep, clock: ScheduleClock, name: str, rises: bool) -> None:
         mode, other = ("min", "max") if rises else ("max", "min")
         self.report(
             call.place,
-            f"{called(clock.scheduler)} uses mode={mode!r}, but `{call.metric_name}`"
+            f"{called(clock.scheduler)} uses mode={mode!r}, but `{name}`"
             f" should {'rise' if rises else 'fall'}: improvements count as none, and the"
             " learning rate is reduced while the model still learns.",
             related=[(clock.scheduler.made, f"created here, with mode={mode!r}")],
@@ -100,10 +103,10 @@ class PlateauWatchesWrongWay(ScheduleRule):
         )
 
 
-def direction(call: SchedulerStep) -> int:
+def direction(name: str) -> int:
     """1 for a metric that should rise, -1 for one that should fall, 0 if its name says neither."""
     try:
-        return _of(ast.parse(call.metric_name, mode="eval").body)
+        return _of(ast.parse(name, mode="eval").body)
     except SyntaxError:
         return 0
 

@@ -35,11 +35,12 @@ for epoch in range(epochs):
 
 The program creates the schedule, its optimizer steps in at least two iterations of a loop after
 that, and no path calls `scheduler.step()`. A schedule that only steps after the loop over epochs,
-or only before it, counts too. Not reported: schedules inside a `SequentialLR` or
-`ChainedScheduler`, those passed to code that cannot be read (a trainer, `accelerator.prepare`),
-classes of the user's own with methods that may set learning rates, schedules inside of such a class
-that steps, schedules read with `get_lr()`, and files that call `step` on anything of that name, or
-have that call in a comment.
+or only before it, counts too; so does one without a name, made in a statement of its own or under a
+key of a dictionary. Not reported: schedules inside a `SequentialLR` or `ChainedScheduler`, those
+passed to code that cannot be read (a trainer, `accelerator.prepare`), classes of the user's own
+with methods that may set learning rates, schedules inside of such a class that steps, schedules
+read with `get_lr()`, and files that call `step` on anything of that name, or have that call in a
+comment.
 """
 
 from __future__ import annotations
@@ -65,7 +66,9 @@ class SchedulerNeverSteps(ScheduleRule):
             return
         if clock.made is None or not scheduler.known or scheduler.exposed:
             return
-        if scheduler.own_step or not scheduler.name or scheduler.optimizer is None:
+        # A step under a name that is not known may be in code that was not read.
+        is_followed = scheduler.name or scheduler.steps_are_seen or clock.made.dropped
+        if scheduler.own_step or not is_followed or scheduler.optimizer is None:
             return
         if scheduler.read_by_hand:
             return
@@ -74,6 +77,7 @@ class SchedulerNeverSteps(ScheduleRule):
         turns = {clock.own(step)[-1] for step in clock.steps if clock.own(step)}
         if len(turns) < 2:
             return
+        name = scheduler.name or "scheduler"
         optimizer = f"`{scheduler.optimizer.name}`" if scheduler.optimizer.name else "its optimizer"
         self.report(
             scheduler.made,
@@ -88,7 +92,7 @@ class SchedulerNeverSteps(ScheduleRule):
                 "In manual optimization the schedule is yours to step: call"
                 " `self.lr_schedulers().step()`."
                 if scheduler.stepped_by
-                else f"Call `{scheduler.name}.step()` after each `optimizer.step()`, or once per"
+                else f"Call `{name}.step()` after each `optimizer.step()`, or once per"
                 " epoch, depending on the unit of its length."
             ),
         )

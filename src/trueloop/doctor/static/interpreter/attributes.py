@@ -47,6 +47,7 @@ from trueloop.doctor.static.interpreter.values import (
     Unknown,
     Value,
     constant,
+    kept,
 )
 from trueloop.doctor.static.stubs.containers import item_in
 from trueloop.doctor.static.stubs.manual_updates import replaced_gradient
@@ -416,7 +417,7 @@ def set_item(m: Interpreter, owner: Any, index: Any, value: Any, node: ast.Subsc
     if isinstance(owner, DictValue):
         known = len(owner.entries)
         if isinstance(index, Constant) and is_hashable(index.value) and not index.loop_variant:
-            owner.put(index.value, value)
+            owner.put(index.value, kept(value, index.value))
         else:
             owner.put_somewhere(value)
             _store(m, owner, index, value, node)

@@ -45,6 +45,7 @@ from trueloop.doctor.static.interpreter.values import (
     TrainerObject,
     Unknown,
     Value,
+    kept,
 )
 from trueloop.doctor.static.interpreter.with_blocks import inside_foreign
 from trueloop.doctor.static.stubs import statistics, tensor_shapes as shapes
@@ -379,8 +380,8 @@ def instantiate(
             default = cls.lookup(name)
             if default is not None and rest is None:  # else it may be given
                 made.attributes[name] = default
-        made.attributes.update(zip(cls.fields, args, strict=False))
-        made.attributes.update(kwargs)
+        given = dict(zip(cls.fields, args, strict=False)) | kwargs
+        made.attributes.update((name, kept(value, name)) for name, value in given.items())
         if (container := container_in(made)) is not None:
             call(m, LibraryMethod(container, "__init__"), args, kwargs, node, rest)
     elif isinstance(made, (Optimizer, Scheduler, Dataset, Sampler)):

@@ -19,6 +19,7 @@ from trueloop.doctor.static.interpreter.values import (
     Scope,
     Sequence,
     Value,
+    kept,
 )
 from trueloop.doctor.static.stubs.checkpoints import state_of_comprehension
 
@@ -85,6 +86,6 @@ def _table_of(m: Interpreter, pairs: list[tuple[Any, Any]], complete: bool) -> D
 def put(table: DictValue, key: Value, value: Value | None) -> None:
     """`table[key] = value`."""
     if isinstance(key, Constant) and key.value is not None and is_hashable(key.value):
-        table.put(key.value, value)
+        table.put(key.value, kept(value, key.value))
     else:
         table.put_somewhere(value)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from typing import NamedTuple
 
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.syntax import once
+from trueloop.doctor.static.interpreter.values import Constant, Instance
 
 
 class _Passing(NamedTuple):
@@ -27,6 +29,92 @@ def where_passed(m: Interpreter, node: ast.Call, name: str) -> Location:
 def where_variable_passed(m: Interpreter, node: ast.AST, name: str) -> Location:
     """The call that decides the variable `name`, which `node` uses in the function that runs."""
     return _outermost(m, node, name, _Passing(ast.Name(name), ()))
+
+
+_MOST = 4
+"""Steps back from a variable to what it was given."""
+
+
+def origins(m: Interpreter, node: ast.expr) -> list[ast.expr]:
+    """What a variable of the function that runs was given: the one expression that is assigned to
+    it, or what the caller passes for it, and so on for a variable that is given there."""
+    found: list[ast.expr] = []
+    level = len(m.calls)
+    while isinstance(node, ast.Name) and len(found) < _MOST:
+        origin = _origin(m, node.id, level)
+        if origin is None:
+            break
+        node, level = origin
+        found.append(node)
+    return found
+
+
+def with_known_index(m: Interpreter, node: ast.expr) -> ast.expr:
+    """`scores["accuracy"]` for `scores[key]`, where a caller or an attribute says what `key` is."""
+    if not isinstance(node, ast.Subscript) or isinstance(node.slice, ast.Constant):
+        return node
+    index = next(reversed(origins(m, node.slice)), None)
+    receiver = m.receivers[-1] if m.receivers else None
+    if isinstance(node.slice, ast.Attribute) and isinstance(receiver, Instance):
+        kept = receiver.attributes.get(node.slice.attr)
+        of_self = isinstance(node.slice.value, ast.Name) and node.slice.value.id == "self"
+        index = ast.Constant(kept.value) if of_self and isinstance(kept, Constant) else None
+    if not isinstance(index, ast.Constant) or not isinstance(index.value, str):
+        return node
+    return ast.Subscript(node.value, ast.Constant(index.value), ast.Load())
+
+
+def _origin(m: Interpreter, name: str, level: int) -> tuple[ast.expr, int] | None:
+    """What the variable was given in the function at this level of calls, and at which level that
+    is written."""
+    definition = m.calls[level - 1][1] if level else m.modules[0].tree
+    args = getattr(definition, "args", None)
+    stored = _stores(definition).get(name, [])
+    if stored or args is None:
+        value = stored[0] if len(stored) == 1 else None
+        return None if value is None else (value, level)
+    if name not in [each.arg for each in (*args.posonlyargs, *args.args, *args.kwonlyargs)]:
+        stored = _stores(m.modules[-1].tree).get(name, []) if level == len(m.calls) else []
+        value = stored[0] if len(stored) == 1 else None
+        return None if value is None else (value, 0)
+    where = m.calls[level - 1][0]
+    around = m.calls[level - 2][1] if level > 1 else m.modules[0].tree
+    call = _calls(around).get((where.line, where.column))
+    passing = _given(args, call, name) if call is not None else _Passing(None, ("",))
+    if passing.value is not None:
+        return passing.value, level - 1
+    default = _default(args, name) if not passing.spread else None
+    return None if default is None else (default, level)
+
+
+def _default(args: ast.arguments, name: str) -> ast.expr | None:
+    names = [each.arg for each in (*args.posonlyargs, *args.args)]
+    defaults = dict(zip(reversed(names), reversed(args.defaults), strict=False))
+    own = zip(args.kwonlyargs, args.kw_defaults, strict=True)
+    defaults |= {each.arg: default for each, default in own if default is not None}
+    return defaults.get(name)
+
+
+@once
+def _stores(definition: ast.AST) -> dict[str, list[ast.expr | None]]:
+    """The variables that a function or a file assigns to, and what: None for a part of it, and for
+    what a loop gives it."""
+    found: dict[str, list[ast.expr | None]] = defaultdict(list)
+    body = getattr(definition, "body", None)
+    waiting: list[ast.AST] = [*body] if isinstance(body, list) else []
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            continue
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        if isinstance(target, ast.Name) and isinstance(node, ast.Assign):
+            found[target.id].append(node.value)
+            waiting += [*node.targets[1:], node.value]
+            continue
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            found[node.id].append(None)
+        waiting += ast.iter_child_nodes(node)
+    return found
 
 
 def _outermost(m: Interpreter, node: ast.AST, name: str, passing: _Passing) -> Location:

@@ -196,7 +196,7 @@ class FileSummary:
                 if node.attr in BACKWARD:
                     self.backwards.append(id(node))
                 elif node.attr == "step":
-                    self.stepped.add(last_name(node.value))
+                    self.stepped.update((last_name(node.value), _key(node.value)))
             elif isinstance(node, ast.Compare) and len(node.comparators) == 1:
                 if getattr(node.comparators[0], "value", self) is None:
                     self.measured.add(id(node.left))
@@ -456,6 +456,12 @@ def leaves(statement: ast.stmt) -> bool:
 def end_name(test: ast.Name | ast.Attribute | ast.Compare) -> str:
     """The name under which `FileSummary.ends` has a test."""
     return written(test) if isinstance(test, ast.Compare) else last_name(test)
+
+
+def _key(node: ast.expr) -> str:
+    """`scheduler` of `parts["scheduler"]`; empty for what is not such an entry."""
+    key = getattr(getattr(node, "slice", None), "value", None)
+    return key if isinstance(key, str) else ""
 
 
 def last_name(node: ast.AST) -> str:

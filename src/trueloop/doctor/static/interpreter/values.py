@@ -30,7 +30,7 @@ from trueloop.doctor.model.known_values import (
     loop_of as loop_of,
     short_key as short_key,
 )
-from trueloop.doctor.model.things import Model, Optimizer, Tensor, Thing
+from trueloop.doctor.model.things import Model, Optimizer, Scheduler, Tensor, Thing
 from trueloop.doctor.static.interpreter.survey import FileSummary
 
 VISITS = 1_000
@@ -361,6 +361,14 @@ _PARTS = _Parts({
     Method: lambda value: [value.receiver],
     LibraryMethod: lambda value: [value.receiver],
 })  # fmt: skip
+
+
+def kept(value: Value, name: object) -> Value:
+    """The value, which is kept under a name: `{"scheduler": StepLR(...)}`. A schedule without a
+    name in the code has this one."""
+    if isinstance(value, Scheduler) and not value.name and isinstance(name, str):
+        value.name = name
+    return value
 
 
 KEEPS_GRAPH = frozenset(

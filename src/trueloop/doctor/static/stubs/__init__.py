@@ -27,6 +27,7 @@ AREAS = (
     "whole_models",
     "path_origins",
     "seeds",
+    "callables",
     "ranks",
 )
 

@@ -42,6 +42,7 @@ from trueloop.doctor.static.interpreter.values import (
     Unknown,
     Value,
     constant,
+    kept,
 )
 from trueloop.doctor.static.stubs.containers import free_name, named_so
 from trueloop.doctor.static.stubs.options import by_default
@@ -143,7 +144,8 @@ def _list(call: LibraryCall) -> Value:
 
 @calls("builtins.dict", "collections.OrderedDict")
 def _dict(call: LibraryCall) -> Value:
-    table = DictValue(dict(call.kwargs), call.open, turns=call.machine.turns_begun)
+    given = {name: kept(value, name) for name, value in call.kwargs.items()}
+    table = DictValue(given, call.open, turns=call.machine.turns_begun)
     source = call.arg(0)
     if isinstance(source, DictValue):
         given, table.entries = table.entries, {}
@@ -352,21 +354,6 @@ def _type(call: LibraryCall) -> Value:
     value = call.arg(0)
     cls = getattr(value, "cls", None)
     return cls if isinstance(cls, Class) else call.unknown(*call.args)
-
-
-@calls("functools.partial")
-def _partial(call: LibraryCall) -> Value:
-    first = [] if call.open else call.args  # of `partial(f, *args)` not all are known
-    return OpaqueObject("functools.partial", dict(call.kwargs), call=first)
-
-
-@calls("weakref.proxy", "weakref.ref")
-def _weak(call: LibraryCall) -> Value:
-    """The object itself, or what gives it when it is called."""
-    target = call.arg(0)
-    if target is None or call.name == "weakref.proxy":
-        return target or call.unknown()
-    return OpaqueObject("weakref.ref", {}, call=[LibraryName("trueloop.identity"), target])
 
 
 # ------------------------------------------------------------------------------- containers

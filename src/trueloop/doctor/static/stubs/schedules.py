@@ -14,7 +14,11 @@ from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.model.things import Optimizer, Scheduler, Size
 from trueloop.doctor.static.interpreter.calls import enter
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
-from trueloop.doctor.static.interpreter.passed_arguments import where_variable_passed
+from trueloop.doctor.static.interpreter.passed_arguments import (
+    origins,
+    where_variable_passed,
+    with_known_index,
+)
 from trueloop.doctor.static.interpreter.stub_lookup import MISSING, LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.syntax import once, written
 from trueloop.doctor.static.interpreter.values import (
@@ -122,7 +126,7 @@ def _made(call: LibraryCall, kind: str, first: int = 0) -> Scheduler:
     fill(call, made, first=first)
     if not call.open and not _is_brought_forward(call.machine):
         made.first_count = 0
-    call.emit(Made, thing=made)
+    call.emit(Made, thing=made, dropped=not call.result_used)
     return made
 
 
@@ -181,7 +185,7 @@ def sets_position(tree: ast.AST) -> bool:
 
 
 def _stepped_names(m: Interpreter) -> frozenset[str]:
-    """The names on which `step` is called, or is in a comment, in the files of the active
+    """The names of which `step` is read or called, or is in a comment, in the files of the active
     functions."""
     surveys = [module.survey for module in {id(each): each for each in m.modules}.values()]
     called = frozenset(
@@ -190,7 +194,7 @@ def _stepped_names(m: Interpreter) -> frozenset[str]:
         for name, used in survey.uses.items()
         if not used.isdisjoint(_STEPS)
     )
-    return called.union(*(survey.left_out for survey in surveys))
+    return called.union(*(survey.left_out | survey.stepped for survey in surveys)) - {""}
 
 
 def _base_of_power(value: Value | None) -> float | None:
@@ -260,13 +264,21 @@ def _step(call: LibraryCall) -> Value:
     metric = next(iter([*call.args, *call.kwargs.values()]), None)
     if isinstance(metric, Constant) and metric.value is None:
         metric = None
-    name = ""
+    name, before = "", list[str]()
     if metric is not None and isinstance(call.node, ast.Call):
         nodes = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
-        name = written(nodes[0]) if nodes else ""
+        given = [with_known_index(call.machine, each) for each in nodes[:1]]
+        earlier = origins(call.machine, given[0]) if given else []
+        name, *before = [*map(written, [*given, *earlier])] or [""]
     if metric is None and call.open:
         metric = call.unknown()
-    call.emit(SchedulerStep, scheduler=scheduler, metric=metric, metric_name=name)
+    call.emit(
+        SchedulerStep,
+        scheduler=scheduler,
+        metric=metric,
+        metric_name=name,
+        metric_origins=tuple(before),
+    )
     return NONE
 
 
