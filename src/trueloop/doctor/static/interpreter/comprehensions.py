@@ -86,6 +86,6 @@ def _table_of(m: Interpreter, pairs: list[tuple[Any, Any]], complete: bool) -> D
 def put(table: DictValue, key: Value, value: Value | None) -> None:
     """`table[key] = value`."""
     if isinstance(key, Constant) and key.value is not None and is_hashable(key.value):
-        table.put(key.value, kept(value, key.value))
+        table.put(key.value, value and kept(value, key.value))
     else:
         table.put_somewhere(value)

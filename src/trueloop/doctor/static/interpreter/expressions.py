@@ -366,7 +366,7 @@ def _subscript(m: Interpreter, node: ast.Subscript, scope: Scope) -> Value:
     value = evaluate(m, node.value, scope)
     index = evaluate(m, node.slice, scope)
     if isinstance(value, DictValue):
-        index = by_default(m, index)
+        index = by_default(m, index) or index
     return item_of(m, value, index, node)
 
 

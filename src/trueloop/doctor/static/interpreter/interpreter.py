@@ -395,7 +395,8 @@ class Interpreter(Surroundings, ABC):
         """The text that an option is in this run: what the run was asked to take it for, or its
         default; None where only something that it is not is known."""
         key = value.key
-        if isinstance(known := self.equal.get(key), str):
+        known: object = self.equal.get(key)
+        if isinstance(known, str):
             return known
         if self.policy.forces_part(f"{key} == "):
             forced = {each for each, fact in self.policy.forced.items() if fact}

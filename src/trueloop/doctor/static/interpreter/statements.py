@@ -38,6 +38,7 @@ from trueloop.doctor.static.interpreter.values import (
     Function,
     Instance,
     LibraryName,
+    Method,
     OpaqueObject,
     Scope,
     Sequence,
@@ -150,6 +151,10 @@ def _augmented(m: Interpreter, node: ast.AugAssign, scope: Scope) -> ControlFlow
     if isinstance(old, Sequence) and isinstance(node.op, ast.Add):
         add_to_list(m, old, value, node)
         return None
+    own = _operator_of(old, node.op)
+    if own is not None:
+        assign(m, node.target, m.call_value(own, [value], node=node), scope, afresh=False)
+        return None
     result = arithmetic(m, node.op, old, value, node)
     if m.turns and isinstance(old, (Unknown, Checkpoint)) and constant(value) == 1:
         loop = m.turns[-1].loop
@@ -165,6 +170,15 @@ def _augmented(m: Interpreter, node: ast.AugAssign, scope: Scope) -> ControlFlow
     if not (isinstance(old, Tensor) and old.grad_of is not None):  # in place
         assign(m, node.target, result, scope, afresh=False)
     return None
+
+
+def _operator_of(value: Value, sign: ast.operator) -> Method | None:
+    """The user's own `+=`: `__iadd__`, or `__add__`."""
+    if not isinstance(value, Instance):
+        return None
+    word = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv"}.get(type(sign))
+    found = value.cls.lookup(f"__i{word}__") or value.cls.lookup(f"__{word}__")
+    return Method(value, found) if isinstance(found, Function) else None
 
 
 @once

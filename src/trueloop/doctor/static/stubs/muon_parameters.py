@@ -118,16 +118,32 @@ def _assigned(tree: ast.Module, place: Location) -> str:
 
 def _is_gathered(tree: ast.Module, name: str, source: Location) -> bool:
     """One loop over a module's parameters appends to the list, only by their dimensions."""
-    appends = [
-        node
-        for node in walk(tree)
-        if isinstance(node, ast.Call) and written(node.func) in (f"{name}.append", f"{name}.extend")
-    ]
+    appends = [node for node in walk(tree) if isinstance(node, ast.Call) and _appends(node, name)]
     loops = [node for node in walk(tree) if isinstance(node, ast.For) and _at(node.iter, source)]
     if len(appends) != 1 or len(loops) != 1:
         return False
     leaf = _leaf_of(loops[0].target, loops[0].iter)
+    chosen = _holder_of(appends[0])
+    if isinstance(chosen, ast.IfExp):
+        # `(hidden if p.ndim == 2 else others).append(p)`
+        body = chosen.body
+        is_body = isinstance(body, ast.Name) and body.id == name
+        if not leaf or not is_body or not _is_of_dimensions(chosen.test, leaf):
+            return False
     return bool(leaf) and any(each is appends[0] for each in _reached(loops[0].body, leaf))
+
+
+def _holder_of(call: ast.Call) -> ast.expr | None:
+    """The list that a call adds to, or the choice of one of two."""
+    function = call.func
+    adds = isinstance(function, ast.Attribute) and function.attr in ("append", "extend")
+    return function.value if adds and isinstance(function, ast.Attribute) else None
+
+
+def _appends(call: ast.Call, name: str) -> bool:
+    holder = _holder_of(call)
+    holders = [holder.body, holder.orelse] if isinstance(holder, ast.IfExp) else [holder]
+    return any(isinstance(each, ast.Name) and each.id == name for each in holders)
 
 
 def _reached(block: list[ast.stmt], leaf: str) -> Iterator[ast.Call]:
