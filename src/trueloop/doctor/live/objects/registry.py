@@ -95,6 +95,8 @@ class ObjectRegistry:
         self.loaders = WeakMap[weakref.ref[DataLoader[Any]]]()
         """Iterator of a loader -> the loader."""
         self.optimizers: list[weakref.ref[torch.optim.Optimizer]] = []
+        self.frozen: list[weakref.ref[torch.optim.Optimizer]] = []
+        """Optimizers that have had groups of frozen parameters alone."""
 
     # ------------------------------------------------------------------ modules
 
@@ -265,11 +267,14 @@ class ObjectRegistry:
 
     def hold(self, optimizer: torch.optim.Optimizer, thing: Optimizer) -> None:
         """Bring the parameters of an optimizer up to date."""
-        thing.frozen_groups = frozenset(
+        frozen = frozenset(
             number
             for number, group in enumerate(optimizer.param_groups)
             if group["params"] and not any(p.requires_grad for p in group["params"])
         )
+        if frozen and frozen != thing.frozen_groups:
+            self._look_when_it_ends(optimizer, thing, frozen)
+        thing.frozen_groups = frozen
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
         signature = tuple(map(id, parameters))
         if thing.signature == signature and thing.models:
@@ -278,6 +283,27 @@ class ObjectRegistry:
         thing.signature = signature
         thing.models, thing.complete = models, True
         thing.tensors = [self.leaf(each) for each in loose]
+
+    def _look_when_it_ends(
+        self, optimizer: torch.optim.Optimizer, thing: Optimizer, frozen: frozenset[int]
+    ) -> None:
+        """An optimizer may be gone before the run ends, and its groups thawed by then in updates
+        that nobody has looked at: its parameters outlive it by a moment."""
+        groups = {
+            number: [weakref.ref(each) for each in optimizer.param_groups[number]["params"]]
+            for number in frozen
+        }
+
+        def look(_: object) -> None:
+            thawed = {
+                number
+                for number, parameters in groups.items()
+                for each in parameters
+                if (parameter := each()) is not None and parameter.requires_grad
+            }
+            thing.frozen_groups = (thing.frozen_groups or frozenset()) - thawed
+
+        self.frozen.append(weakref.ref(optimizer, look))
 
     def scheduler(self, scheduler: LRScheduler, made: Location = NOWHERE) -> Scheduler:
         def make() -> Scheduler:
