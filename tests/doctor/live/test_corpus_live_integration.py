@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -80,12 +81,12 @@ UNSEEN = frozenset(
     }
 )
 """Done by hand: the objects do not tell a limit from an average, nor what the parameters are."""
-
-
+FOR_READING = re.compile(r"from loops import|in torch\.load\(")
+"""In a program that does not run by itself: it trains on a file that nobody has."""
 GOOD = sorted(
     path
     for path in (Path(__file__).parents[1] / "rules" / "programs").glob("good_*.py")
-    if "from loops import" not in path.read_text("utf-8")  # for reading alone
+    if not FOR_READING.search(path.read_text("utf-8"))
 )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 import torch
+import torch.distributed as dist
 from torch import nn
 from torch.optim.lr_scheduler import LRScheduler
 from torch.utils.data import DataLoader
@@ -74,6 +75,10 @@ class WeakMap(Generic[Value]):
                 yield key, value
 
 
+def _has_ranks() -> bool:
+    return dist.is_available() and dist.is_initialized()
+
+
 class ObjectRegistry:
     """The registry: one thing for each object, made when it is first met."""
 
@@ -96,7 +101,7 @@ class ObjectRegistry:
         """Iterator of a loader -> the loader."""
         self.optimizers: list[weakref.ref[torch.optim.Optimizer]] = []
         self.frozen: list[weakref.ref[torch.optim.Optimizer]] = []
-        """Optimizers that have had groups of frozen parameters alone."""
+        """Optimizers that have had groups with nothing but frozen parameters."""
 
     # ------------------------------------------------------------------ modules
 
@@ -234,7 +239,8 @@ class ObjectRegistry:
                 known=True,
                 made=made,
                 name=source_map.assigned_to(made) if made.line else "",
-                has_stepped=False if made.line else None,
+                # A rank may leave the step to a different one.
+                has_stepped=False if made.line and not _has_ranks() else None,
             )
             thing.arguments = {
                 key: value
@@ -249,6 +255,11 @@ class ObjectRegistry:
         thing = self.thing(optimizer, make)
         self.hold(optimizer, thing)
         return thing
+
+    def note_step(self, optimizer: torch.optim.Optimizer) -> None:
+        thing = self.objects.get(optimizer)
+        if thing is not None:
+            thing.has_stepped = True
 
     def look_again(self) -> None:
         """Bring what the optimizers hold up to date, at the end of a run."""

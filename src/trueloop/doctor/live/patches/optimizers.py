@@ -155,9 +155,7 @@ def _after_step(recorder: Recorder) -> Any:
             hub.guarded(between.leave)
         if hub.timer.on:
             hub.timer.has_stepped(optimizer)
-        thing = recorder.things.objects.get(optimizer)
-        if thing is not None:
-            thing.has_stepped = True
+        hub.guarded(recorder.things.note_step, optimizer)
         frame = sys._getframe(1)
         if hub.sampling:
             # The first is the optimizer.

@@ -36,8 +36,8 @@ _MOST = 4
 
 
 def origins(m: Interpreter, node: ast.expr) -> list[ast.expr]:
-    """What a variable of the function that runs was given: the one expression that is assigned to
-    it, or what the caller passes for it, and so on for a variable that is given there."""
+    """The expressions that a variable of the function that runs comes from: the only one assigned
+    to it, or what the caller passes for it, and so on for a variable that is given there."""
     found: list[ast.expr] = []
     level = len(m.calls)
     while isinstance(node, ast.Name) and len(found) < _MOST:
@@ -65,8 +65,8 @@ def with_known_index(m: Interpreter, node: ast.expr) -> ast.expr:
 
 
 def _origin(m: Interpreter, name: str, level: int) -> tuple[ast.expr, int] | None:
-    """What the variable was given in the function at this level of calls, and at which level that
-    is written."""
+    """The expression for the variable in the function at this level of calls, and the level that it
+    is written at."""
     definition = m.calls[level - 1][1] if level else m.modules[0].tree
     args = getattr(definition, "args", None)
     stored = _stores(definition).get(name, [])
