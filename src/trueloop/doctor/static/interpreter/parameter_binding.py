@@ -31,6 +31,10 @@ def bind_parameters(
     spec = function.node.args
     names, every, annotations = _names(spec)
     m.spend((len(every) + len(args)) >> 3, function.node)
+    if len(args) > len(names) and spec.vararg is None:
+        # Python refuses the call, so where each argument was meant to go is not known.
+        m.expose(args, function.name, function.node)
+        args = args[:1]
     given = dict(zip(names, args, strict=False))
     left = dict(kwargs)
     if left:
