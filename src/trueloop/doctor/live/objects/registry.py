@@ -306,12 +306,13 @@ class ObjectRegistry:
         }
 
         def look(_: object) -> None:
-            thawed = {
-                number
-                for number, parameters in groups.items()
-                for each in parameters
-                if (parameter := each()) is not None and parameter.requires_grad
-            }
+            with torch._C.DisableTorchFunctionSubclass():  # it runs in the midst of the program
+                thawed = {
+                    number
+                    for number, parameters in groups.items()
+                    for each in parameters
+                    if (parameter := each()) is not None and parameter.requires_grad
+                }
             thing.frozen_groups = (thing.frozen_groups or frozenset()) - thawed
 
         self.frozen.append(weakref.ref(optimizer, look))

@@ -48,7 +48,7 @@ recording is certainly on: a function without a visible caller may be called und
 reported: outputs whose gradient is computed later, inputs that require gradients (adversarial
 examples, saliency), frozen models, loops over anything but batches, loops that a count ends after a
 few batches, and passes in a block of `torch.enable_grad()` or `torch.set_grad_enabled(True)`, which
-is somebody's decision; a test that comes out true (`set_grad_enabled(phase != "test")`) is none.
+is somebody's decision; a test that comes out true (`set_grad_enabled(phase != "test")`) is not.
 """
 
 from __future__ import annotations

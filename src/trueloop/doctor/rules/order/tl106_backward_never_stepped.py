@@ -45,14 +45,14 @@ iteration, and neither it nor an optimizer of the same parameters stepped afterw
 receives its optimizer, it must also clear that optimizer's gradients in the loop. Where an
 optimizer steps on several losses in an iteration, each `backward()` is followed on its own: it is
 reported if its gradients are always cleared before a step. Where one `backward()` feeds several
-optimizers with different parameters, each has to step that is cleared, or of which no file of the
-program reads `step`; in a running program, each that is cleared in every iteration and has not
-stepped by the end. Not reported:
-gradients that are read or changed by hand (Fisher information, attacks, manual updates; only
-logging them does not count, nor does measuring their norm where a second optimizer steps), models
-in eval mode (maps of attention), gradients of an input that the program asks for (saliency), hooks
-that step inside `backward()`, optimizers passed to code that cannot be read, programs without an
-optimizer, and a step in a branch that only some runs take.
+optimizers with different parameters, each that is cleared has to step, and so has each whose `step`
+no file of the program reads. In a running program, an optimizer is reported whose gradients are
+cleared in every iteration and that has not stepped by the end. Not reported: gradients that are
+read or changed by hand (Fisher information, attacks, manual updates; only logging them does not
+count, nor does measuring their norm where a second optimizer steps), models in eval mode (maps of
+attention), gradients of an input that the program asks for (saliency), hooks that step inside
+`backward()`, optimizers passed to code that cannot be read, programs without an optimizer, and a
+step in a branch that only some runs take.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ from trueloop.doctor.rules.shared.step_order import (
 )
 
 _MEANT = 5
-"""Updates without a step of it after which a second optimizer does not join late."""
+"""An optimizer that has not stepped after so many updates of a different one never will."""
 
 
 class BackwardNeverStepped(StepRule):
@@ -109,7 +109,8 @@ class BackwardNeverStepped(StepRule):
         self._taken = False
         """`autograd.grad` was called since the last backward."""
         self._end: Ended | None = None
-        self._waiting: dict[Optimizer, list[tuple[Backward, OptimizerStep]]] = {}
+        self._waiting: dict[Optimizer, tuple[int, Backward, OptimizerStep]] = {}
+        """Optimizers that have not stepped: in how many updates, and the last of these (live)."""
 
     def on_mode_set(self, event: ModeSet) -> None:
         if event.training is False:
@@ -214,7 +215,8 @@ class BackwardNeverStepped(StepRule):
             if each.has_stepped is False and is_plain(each) and disjoint(each, step.optimizer):
                 lost = next((one for one in fed if feeds(one, each)), None)
                 if lost is not None and feeds(lost, step.optimizer) and self._is_cleared(each):
-                    self._waiting.setdefault(each, []).append((lost, step))
+                    updates = self._waiting[each][0] if each in self._waiting else 0
+                    self._waiting[each] = updates + 1, lost, step
 
     def _is_forgotten(self, optimizer: Optimizer) -> bool:
         """The program was read to its end, and none of its files steps anything of that name."""
@@ -248,9 +250,9 @@ class BackwardNeverStepped(StepRule):
         self._end = event
         self._check(whole_program=event.whole_program)
         reported = {each for each, lost in self._reported if lost.place not in self.refuted}
-        for optimizer, seen in self._waiting.items():
-            if optimizer.has_stepped is False and len(seen) >= _MEANT and optimizer not in reported:
-                self._report_waiting(optimizer, "computed and cleared", *seen[-1])
+        for optimizer, (updates, lost, step) in self._waiting.items():
+            if optimizer.has_stepped is False and updates >= _MEANT and optimizer not in reported:
+                self._report_waiting(optimizer, "computed and cleared", lost, step)
 
     def _check(self, *, whole_program: bool) -> None:
         stepped = self._stepped(whole_program=whole_program)

@@ -219,7 +219,7 @@ def _constants(
 ) -> Value:
     rest = left.modulo is not None or right.modulo is not None
     if rest or not stays_small(sign, left.value, right.value):
-        # `i - i % n`: what represents the remainders is no number to compute with.
+        # `i - i % n`: one number stands for every remainder, so nothing is computed with it.
         return _number(m, node, left, right)
     value = computed(sign, left.value, right.value, None)
     if value is None:

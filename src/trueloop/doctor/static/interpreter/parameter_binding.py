@@ -32,7 +32,7 @@ def bind_parameters(
     names, every, annotations = _names(spec)
     m.spend((len(every) + len(args)) >> 3, function.node)
     if len(args) > len(names) and spec.vararg is None:
-        # Python refuses the call, so where each argument was meant to go is not known.
+        # Python raises a TypeError: it is not known which parameter each argument was meant for.
         m.expose(args, function.name, function.node)
         args = args[:1]
     given = dict(zip(names, args, strict=False))

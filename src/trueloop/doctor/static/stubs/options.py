@@ -31,7 +31,8 @@ def option_default(m: Interpreter, value: Value) -> object:
 
 def by_default(m: Interpreter, value: Value | None) -> Value | None:
     """The text of an option that names one of several things, as in `getattr(nn, args.act)` and
-    `LOSSES[args.loss]`: its default, or what this run takes it for. Any other value as it is."""
+    `LOSSES[args.loss]`: its default, or its value in this run. Returns any other value
+    unchanged."""
     default = option_default(m, value) if isinstance(value, Unknown) else None
     if not isinstance(value, Unknown) or not isinstance(default, str):
         return value
