@@ -136,8 +136,8 @@ $(TORCH_VENV)/.ready: pyproject.toml constraints.txt
 	touch $@
 
 # constraints.txt pins the CPU build of torch, so that a fresh clone does not pull gigabytes of CUDA.
-# pip would write the byte code with one process, and of much that nothing imports here. Some packages
-# have files for other Pythons.
+# The pip that comes with Python 3.11 takes twice as long as a new one. Either would write the byte code
+# with one process, and of much that nothing imports here. Some packages have files for other Pythons.
 NOT_COMPILED := /tests?/|/transformers/models/(?!auto|gpt2|llama)[a-z]|/plotly/graph_objs/
 NOT_COMPILED := $(NOT_COMPILED)|/(pip|setuptools|mypyc?)/|/sympy/(physics|stats)/
 NOT_COMPILED := $(NOT_COMPILED)|/(jedi|prompt_toolkit|pydantic|wcwidth|werkzeug)/|/numpy/distutils/
@@ -148,6 +148,7 @@ NOT_COMPILED := $(NOT_COMPILED)|/huggingface_hub/(cli|inference)/
 $(READY): pyproject.toml constraints.txt
 	@echo 'installing PyTorch and the tools of the tests into $(VENV): some minutes, once'
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile \
 		-c constraints.txt -e '.[dev]'
 	@$(BIN)/python -m compileall -q -j 2 -x '$(NOT_COMPILED)' $(VENV)/lib > $(VENV)/compileall.txt || true
