@@ -26,7 +26,7 @@ from warm.imports import COMMAND, RANKS
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 _WARM = Path(__file__).with_name("warm")
 _SHARED = "TRUELOOP_WARM_ORDERS"
-"""The number of the socket to the server that all workers of pytest-xdist share."""
+"""The numbers of the sockets to the servers that all workers of pytest-xdist share."""
 _servers: dict[tuple[str, ...], _Server] = {}
 """By the script, or `-m` for all else, and what they have imported."""
 
@@ -38,6 +38,8 @@ class Popen(subprocess.Popen[Any]):
 
     imported: ClassVar[tuple[str, ...]] = (*COMMAND, *RANKS)
     """Beside torch, before the program begins."""
+    serves: ClassVar[Sequence[str]] = ()
+    """With some, it is a server, which imports these and forks in turn."""
     namespace: ClassVar[int | None] = None
     """A process whose mounts it shall see."""
 
@@ -57,6 +59,7 @@ class Popen(subprocess.Popen[Any]):
             "environment": dict(os.environ if environment is None else environment),
             "session": options[20],
             "namespace": self.namespace,
+            "serves": self.serves,
         }
         server = _server(program, self.imported)
         server.send(order, [*given, report, *sorted(passed)])
@@ -92,7 +95,9 @@ class Popen(subprocess.Popen[Any]):
         return self.returncode
 
 
-class _Script(Popen):
+class Bare(Popen):
+    """One that has imported only torch: each fork copies the tables of half the memory."""
+
     imported = ()
 
 
@@ -114,10 +119,13 @@ def run_script(command: Sequence[str], folder: Path) -> tuple[int, bytes, bytes]
     """Exit status, stdout and stderr of a command in `folder`, which is where its script lies; of
     what it may import only torch has been imported before."""
     program, _ = _parts(command)
+    if program[0] == "-m":
+        done = run(command, start=Bare, cwd=folder)
+        return done.returncode, done.stdout, done.stderr
     link = _server(program, ()).link
     link.symlink_to(folder)
     try:
-        done = run(command, start=_Script, cwd=folder)
+        done = run(command, start=Bare, cwd=folder)
     finally:
         link.unlink()
     here, there = bytes(folder), bytes(link)
@@ -161,17 +169,19 @@ def _parts(command: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
 
 def _server(program: tuple[str, ...], imported: tuple[str, ...]) -> _Server:
     script = "-m" if program[0] in ("-m", "-c") else program[0]
+    if _SHARED in os.environ:
+        bare, full = (_Shared(int(number)) for number in os.environ.pop(_SHARED).split(","))
+        _servers.update({("-m",): bare, ("-m", *Popen.imported): full})
     key = (script, *imported)
     if key not in _servers:
-        number = os.environ.pop(_SHARED, "") if key == ("-m", *Popen.imported) else ""
-        _servers[key] = _Shared(int(number)) if number else _Server(script, imported)
+        _servers[key] = _Forked(imported) if script == "-m" and imported else _Server(script)
     return _servers[key]
 
 
 class _Server:
     """A Python that forks before its program begins; it ends with this process, which it reads."""
 
-    def __init__(self, script: str, imported: tuple[str, ...]) -> None:
+    def __init__(self, script: str) -> None:
         self._place = TemporaryDirectory(prefix="trueloop-warm-")
         # Python takes the absolute path of its script when it starts: of one in a link, which then
         # leads to the folder of each run.
@@ -182,15 +192,29 @@ class _Server:
         self._process = subprocess.Popen(
             [sys.executable, *words], pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env={**os.environ, **_variables(str(theirs.fileno()), imported)},
+            env={**os.environ, **_variables(str(theirs.fileno()))},
         )  # fmt: skip
         theirs.close()
 
     def stderr(self) -> str:
-        return self._process.communicate(timeout=10.0)[1].decode()
+        message: bytes = self._process.communicate(timeout=10.0)[1]
+        return message.decode()
 
     def send(self, order: dict[str, Any], streams: list[int]) -> None:
         socket.send_fds(self.orders, [json.dumps(order).encode()], streams)
+
+
+class _Forked(_Server):
+    """One that has imported more than the one that it comes from."""
+
+    def __init__(self, imported: tuple[str, ...]) -> None:
+        self.orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        start = type("_Serving", (Bare,), {"serves": imported})
+        self._process = start(
+            ["-m", "any"], pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        theirs.close()
 
 
 class _Shared(_Server):
@@ -210,10 +234,11 @@ def warm_workers() -> None:
 
     class Worker(gateway_io.Popen2IOMaster):
         def __init__(self, args: Sequence[str], execmodel: gateway_base.ExecModel) -> None:
-            orders = _server(("-m",), Popen.imported).orders.fileno()
+            servers = [_server(("-m",), imported) for imported in (Bare.imported, Popen.imported)]
+            orders = [server.orders.fileno() for server in servers]
             self.popen = Popen(
-                args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=[orders],
-                env={**os.environ, _SHARED: str(orders)},
+                args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=orders,
+                env={**os.environ, _SHARED: ",".join(map(str, orders))},
             )  # fmt: skip
             gateway_base.Popen2IO.__init__(
                 self, self.popen.stdin, self.popen.stdout, execmodel=execmodel
@@ -222,12 +247,12 @@ def warm_workers() -> None:
     gateway_io.Popen2IOMaster = Worker  # type: ignore[misc]
 
 
-def _variables(orders: str, imported: tuple[str, ...]) -> dict[str, str]:
+def _variables(orders: str) -> dict[str, str]:
     """What `warm/sitecustomize.py` reads, of the Python that is to be warm."""
     path = [str(_WARM), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {
         "PYTHONPATH": os.pathsep.join(path),
-        "TRUELOOP_WARM_PYTHON": ",".join([orders, *imported]),
+        "TRUELOOP_WARM_PYTHON": orders,
     }
 
 

@@ -3,7 +3,8 @@ this folder on PYTHONPATH and the variable below set, as `tests/warm_python.py` 
 
 Each child goes on as a Python that has just started, but for what is imported: no frame of ours
 lies under its program, nor any argument, path or variable. Where this one was started with `-m`,
-whatever module, each child runs the module, or the text of `-c`, of its order.
+whatever module, each child runs the module, or the text of `-c`, of its order. One whose order is
+to serve imports more, and forks in turn.
 """
 
 from __future__ import annotations
@@ -22,22 +23,25 @@ def _warm() -> None:
     import atexit
 
     atexit.register(_leave)  # before all others: the last to be called
+    _import_and_serve(int(os.environ[VARIABLE]), [])
+
+
+def _import_and_serve(number: int, modules: list[str]) -> None:
     from imports import warm
 
-    number, *modules = os.environ[VARIABLE].split(",")
     warm(modules)
     del sys.modules["imports"]
     _before.update(sys.modules)
     _serve(number)
 
 
-def _serve(number: str) -> None:
+def _serve(number: int) -> None:
     """Fork for each order, and report its process and its exit status; returns in the children."""
     import json
     import select
     import socket
 
-    orders = socket.socket(fileno=int(number))
+    orders = socket.socket(fileno=number)
     events = select.poll()
     events.register(orders, select.POLLIN)
     reports: dict[int, tuple[int, int]] = {}  # by the child's descriptor: its number, its report
@@ -78,6 +82,9 @@ def _begin(order: dict[str, Any], given: list[int]) -> None:
     _keep(dict(zip([0, 1, 2, *order["passed"]], [*given[:3], *given[4:]], strict=True)))
     os.environ.clear()
     os.environ.update(order["environment"])
+    if order["serves"]:
+        _import_and_serve(order["passed"][0], order["serves"])
+        return
     sys.path.remove(os.path.dirname(__file__))
     sys.argv[:] = order["words"]
     if order["module"]:

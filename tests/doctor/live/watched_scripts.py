@@ -56,7 +56,7 @@ def trueloop(words: Sequence[str], folder: Path) -> subprocess.CompletedProcess[
 def zygote(**environment: str) -> subprocess.Popen[str]:
     """A process that watches the programs that it is given: see zygote.py."""
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    return warm_python.Popen(
+    return warm_python.Bare(
         [sys.executable, "-m", "zygote"], cwd=Path(__file__).parent, text=True, **pipes,
         env={**os.environ, **environment},
     )  # fmt: skip

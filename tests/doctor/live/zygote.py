@@ -1,4 +1,4 @@
-"""A process that has imported torch and the rules, and forks once for each program to watch.
+"""A process that watches, and forks once for each program: the hooks are in by then.
 
     python -m zygote
 
@@ -9,12 +9,15 @@ been when the first of a rule about the order of the step was found.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import runpy
 import signal
 import sys
 import traceback
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from watcher_imports import import_and_freeze  # isort: skip  (before torch: it stops collections)
@@ -48,13 +51,44 @@ def keep_groups() -> None:
     dist.destroy_process_group = destroyed
 
 
-def watched(path: str, folder: str) -> dict[str, Any]:
-    """Run a program under the watcher and say what was found."""
+FIRST = """\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+model = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.ReLU(), torch.nn.Linear(3, 2))
+optimizer = torch.optim.AdamW(model.parameters())
+data = TensorDataset(torch.ones(8, 3), torch.ones(8, dtype=torch.long))
+for inputs, targets in DataLoader(data, batch_size=2, shuffle=True):
+    loss = torch.nn.functional.cross_entropy(model(inputs), targets)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    loss.item()
+"""
+
+
+def watch_first() -> None:
+    """What torch and the watcher do at their first training only, each fork would do again."""
+    state = torch.get_rng_state()
+    watcher = Watcher()
+    watcher.start()
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "train.py")
+        path.write_text(FIRST)
+        runpy.run_path(str(path), run_name="__main__")
+    watcher.stop()
+    assert (watcher.findings(), watcher.hub.errors) == ([], [])
+    torch.set_rng_state(state)
+
+
+def watched(path: str, folder: str, watcher: Watcher) -> dict[str, Any]:
+    """Run a program under the watcher, which was started before the fork, and say what was
+    found."""
+    watcher.hub._process = os.getpid()
     keep_groups()
     os.chdir(folder)
     sys.argv = [path]
     sys.path.insert(0, os.path.dirname(path))
-    watcher = Watcher()
     if os.path.basename(os.path.dirname(path)).startswith("TS"):
         watcher.timer.least = 0  # about such short runs nothing would be said unasked
     noticed: list[int] = []
@@ -65,7 +99,6 @@ def watched(path: str, folder: str) -> dict[str, Any]:
                 noticed.append(watcher.hub.updates)
 
         watcher.recorder.judged = judged
-    watcher.start()
     raised = ""
     try:
         runpy.run_path(path, run_name="__main__")
@@ -86,6 +119,12 @@ def watched(path: str, folder: str) -> dict[str, Any]:
 
 
 def main() -> None:
+    import_and_freeze()
+    watch_first()
+    watcher = Watcher()
+    watcher.start()
+    gc.collect()
+    gc.freeze()
     # A program must not run within a loop of ours: it would seem to be one of its own.
     order, writer = serve()
     if not order:
@@ -94,7 +133,7 @@ def main() -> None:
     os.dup2(silence, 1)
     os.dup2(silence, 2)
     try:
-        answer = watched(order["path"], order["folder"])
+        answer = watched(order["path"], order["folder"], watcher)
     except BaseException:
         answer = {"findings": [], "errors": [traceback.format_exc()], "raised": ""}
     with os.fdopen(writer, "w") as pipe:
@@ -105,7 +144,6 @@ def main() -> None:
 def serve() -> tuple[dict[str, str], int]:
     """Fork for each order; returns in the children, with their order and where they answer, and
     with none once there are no more."""
-    import_and_freeze()
     for line in sys.stdin:
         order = json.loads(line)
         reader, writer = os.pipe()
