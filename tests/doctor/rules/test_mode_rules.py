@@ -270,6 +270,35 @@ def test_what_is_kept_of_a_loss(line: str, expected: list[str]) -> None:
     assert [each.code for each in found] == expected
 
 
+TRAINER = """
+class Trainer:
+    def run_epoch(self, loader, mode):
+        losses, counts = [], []
+        for inputs, targets in loader:
+            loss, {second} = self.loss_function(self.model(inputs), targets)
+            if mode == "train":
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+            losses.append(loss.item())
+            counts.append({second})
+        return sum(losses) / sum(counts)
+
+    def run(self, train, val, epochs):
+        for epoch in range(epochs):
+            self.model.train()
+            self.run_epoch(train, mode="train")
+            self.model.eval()
+            print(self.run_epoch(val, mode="val"))
+"""
+
+
+@pytest.mark.parametrize(("second", "expected"), [("count", []), ("mse_loss", ["TL204"])])
+def test_what_an_unknown_loss_returns_beside_the_loss(second: str, expected: list[str]) -> None:
+    found = check_text(TRAINER.format(second=second), "trainer.py", strict=True).findings
+    assert [each.code for each in found if each.code == "TL204"] == expected
+
+
 def test_detaching_is_the_remedy() -> None:
     (found,) = [each for each in findings(LOSSES % "total += loss") if each.code == "TL204"]
     assert isinstance(found.remedies[0], Replace)

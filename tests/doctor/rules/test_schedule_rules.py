@@ -52,6 +52,47 @@ def codes(made: str, **places: str) -> list[str]:
 TICK = "scheduler.step()"
 
 
+WARM_UP = """
+import torch
+from torch import nn
+from {library} import Warm
+class Ramp(Warm):
+    def __init__(self, optimizer, epochs, after=None):
+        super(Ramp, self).__init__(optimizer, epochs, after)
+net = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(net.parameters(), 0.1)
+decay = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 10)
+{made}
+for epoch in range(10):
+    for x, y in torch.load("batches.pt"):
+        optimizer.zero_grad()
+        nn.functional.mse_loss(net(x), y).backward()
+        optimizer.step()
+    {tick}
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "tick", "expected"),
+    [
+        ("ramp = Ramp(optimizer, 2, after=decay)", "ramp.step()", []),
+        ("ramp = Ramp(optimizer, 2, decay)", "ramp.step()", []),
+        ("ramp = Ramp(optimizer, 2)", "ramp.step()", ["TL606"]),
+    ],
+)
+def test_a_schedule_inside_one_of_an_unread_library(
+    made: str, tick: str, expected: list[str]
+) -> None:
+    text = WARM_UP.format(library="warm_up", made=made, tick=tick)
+    found = check_text(text, "<text>", strict=True).findings
+    assert [each.code for each in found] == expected
+
+
+def test_a_schedule_that_torch_does_not_have() -> None:
+    assert codes("L.CosineAnnealingLR(optimizer, 90)", head=TICK) == ["TL601"]
+    assert codes("L.CosineAnnealingWithRestartsLR(optimizer, 90)", head=TICK) == []
+
+
 @pytest.mark.parametrize(
     ("made", "places", "expected"),
     [

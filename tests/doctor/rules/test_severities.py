@@ -337,6 +337,29 @@ def test_what_a_kept_graph_costs(begin: str, keep: str, retain: str, severity: s
     assert told(program) == [("TL204", severity)]
 
 
+@pytest.mark.parametrize(
+    ("keep", "let_go", "severity"),
+    [
+        ("losses.append(loss)", "if i % log: losses.clear()", "advice"),
+        ("losses.append(loss)", "if len(losses) > 50: losses.pop(0)", "advice"),
+        ("losses.append(loss)", "losses = losses[-50:]", "advice"),
+        ("losses.append(loss)", "if full(losses): del losses[:]", "advice"),
+        ("losses.append(loss)", "if full(losses): losses[:] = []", "advice"),
+        ("total += loss", "if accelerator.sync_gradients: total = 0", "advice"),
+        ("total += loss", "if synced(): total, losses = torch.zeros(1), []", "advice"),
+        ("table[i] = loss", "if full(table): table.clear()", "advice"),
+        # What is taken out is put back, or is another list.
+        ("losses.append(loss)", "if full(losses): losses = [*losses]", "warning"),
+        ("losses.append(loss)", "if full(losses): others = []", "warning"),
+        ("total += loss", "if full(losses): total = total / 2", "warning"),
+    ],
+)
+def test_what_a_loop_lets_go_of(keep: str, let_go: str, severity: str) -> None:
+    begin = "from accelerate import Accelerator\naccelerator = Accelerator()\n"
+    program = EPOCHS.format(begin="pass", keep=f"{keep}\n        {let_go}", retain="")
+    assert told(begin + program) == [("TL204", severity)]
+
+
 STEPS = """
 total, losses = 0.0, []
 x, y = torch.ones(8, 4), torch.ones(8, dtype=torch.long)

@@ -364,10 +364,10 @@ class TensorRetained(Event):
     """How the code names its owner: `total_loss`, `history["loss"]`."""
     container: Any = None
     """The value that contains it now (for `sum`: the new total)."""
-    what: Location = NOWHERE
-    """The expression that is kept: `loss` in `total += loss`."""
+    what: Location = NOWHERE  # the expression that is kept: `loss` in `total += loss`
     since: int | None = None
     """Distinguishes the lives of a holder: a new number each time it is emptied."""
+    let_go: bool = False  # a loop around it empties or shortens the holder (in source)
 
 
 @dataclass(eq=False, kw_only=True)

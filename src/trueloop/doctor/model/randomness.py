@@ -30,6 +30,8 @@ AUGMENTS = re.compile(
     r"aug|transform|flip|crop|jitter|noise|rotat|random|perturb|distort|shift|roll|mixup|cutmix|erase",
     re.I,
 )
+_TASKS = re.compile(r"mask|corrupt|negativ|pair|triplet|sampl|token", re.I)
+"""Functions whose draws make the question and its answer, which a validation needs as well."""
 TRANSFORM_LIBRARIES = frozenset("torchvision albumentations kornia monai".split())
 CHANGES = re.compile(r"epoch|step|iter|time|round|info", re.I)
 """A seed that is written so may be a different one each time that a worker starts."""
@@ -59,10 +61,14 @@ class WorkerSeed(NamedTuple):
 
 
 def augmenting(functions: Iterable[str]) -> str:
-    """The innermost of these functions, outermost first, that augments by its name; else empty."""
+    """The innermost of these functions, outermost first, that augments by its name; empty if there
+    is none, or if one inside of it makes the task (masked tokens, negative samples)."""
     for name in reversed([*functions]):
+        shown = name.removesuffix(".__call__").removesuffix(".forward")
+        if _TASKS.search(shown.rpartition(".")[2]):
+            return ""
         if AUGMENTS.search(name):
-            return name.removesuffix(".__call__").removesuffix(".forward")
+            return shown
     return ""
 
 
@@ -76,3 +82,11 @@ def is_random_transform(library: str, kind: str) -> bool:
 def mentions_dataset(function: ast.AST) -> bool:
     """A `worker_init_fn` that may reach into the data set itself."""
     return bool(_DATASET.search(ast.unparse(function)))
+
+
+def draws(expression: ast.AST) -> bool:
+    """It calls a function that draws random numbers, by its name. A frozen tensor of them has to be
+    saved, while one of frequencies is computed again."""
+    called = (each.func for each in ast.walk(expression) if isinstance(each, ast.Call))
+    names = (ast.unparse(each).rpartition(".")[2] for each in called)
+    return any(re.search(r"rand|normal|uniform|bernoulli", name) for name in names)

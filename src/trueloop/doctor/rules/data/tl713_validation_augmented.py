@@ -41,7 +41,8 @@ val_set = Subset(val_data, order[cut:])
 Two parts of one data set object are read, one for training and one for evaluation without gradients
 or in eval mode, and reading a sample draws random numbers in an augmentation: a `Random...`
 transform of a library, or user code with such a name. Not reported: separate objects for each part,
-a wrapper that augments only the training part, and draws that are not an augmentation.
+a wrapper that augments only the training part, and draws that are not an augmentation (masked
+words, pairs and negative samples are the task itself).
 """
 
 from __future__ import annotations

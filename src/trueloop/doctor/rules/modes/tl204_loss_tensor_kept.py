@@ -13,8 +13,9 @@ a validation without `no_grad`, and after `backward(retain_graph=True)`, every b
 activations: memory runs out soon, and this is an error. After a plain `backward()` the activations
 are freed, and what stays are the nodes of the graph (`trueloop lab --only 9`). Kept through a whole
 run they add up, and freeing or pickling a long chain may raise a `RecursionError` or crash: a
-warning. Emptied after each epoch, or kept of at most 1,000 steps that a loop counts, they are
-hardly to be noticed: advice. The weights are right as long as the program runs.
+warning. Emptied after each epoch or now and then in the loop (at a log interval, by `pop`), or kept
+of at most 1,000 steps that a loop counts, they are hardly to be noticed: advice. The weights are
+right as long as the program runs.
 
 ## Wrong
 
@@ -53,7 +54,8 @@ updates of the run itself. In a running program it is advice at first, and a war
 graph is still there in the next epoch, or 1,000 updates later. Not reported: tests, a sum or list
 that a later `backward()` uses (losses of one update, policy gradients, truncated back-propagation,
 outer losses of meta-learning), one that starts again with each update of an accumulation, a
-variable that each iteration overwrites, and anything detached or converted to a number.
+variable that each iteration overwrites, what an unknown loss returns beside the loss and may be a
+count, and anything detached or converted to a number.
 """
 
 from __future__ import annotations
@@ -140,7 +142,8 @@ class LossTensorKept(ValidationRule):
     def on_ended(self, event: Ended) -> None:
         for forward in self.recorded():
             for kept in self.kept_of(forward):
-                self._report_validation(kept, forward)
+                if not (kept.tensor.is_loss and _may_be_a_number(kept.tensor)):
+                    self._report_validation(kept, forward)
         holders: dict[tuple[object, ...], TensorHolder] = {}
         for kept in self.retained:
             key = (kept.holder, *kept.place[:3], *(place[:3] for place in kept.stack[-1:]))
@@ -281,6 +284,8 @@ def _severity(holder: TensorHolder) -> Severity:
 
 def _stays_to_the_end(kept: list[TensorRetained]) -> bool:
     """Tensors of one epoch are still there in the next; or the loop is the whole run."""
+    if any(each.let_go for each in kept):
+        return False
     for earlier, later in itertools.combinations(kept, 2):
         # A loop over parts of an epoch lies between the epochs and the batches.
         if _around(earlier)[:1] != _around(later)[:1] and _is_one_life(earlier, later):
@@ -315,9 +320,12 @@ def _same_graph(loss: Tensor | None, tensor: Tensor) -> bool:
         return False
     if loss is tensor:
         return True
-    # Of several things that a model or an unknown loss returns, one may be plain numbers.
-    counts = tensor.position is not None and not _WORTH.search(tensor.name)
-    return not counts and bool(loss.forwards & tensor.forwards)
+    return not _may_be_a_number(tensor) and bool(loss.forwards & tensor.forwards)
+
+
+def _may_be_a_number(tensor: Tensor) -> bool:
+    """Of several things that a model or an unknown loss returns, one may be plain numbers."""
+    return tensor.position is not None and not _WORTH.search(tensor.name)
 
 
 def _where(kept: TensorRetained, own: Backward) -> Location:

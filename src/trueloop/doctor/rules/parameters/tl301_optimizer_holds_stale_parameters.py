@@ -41,8 +41,9 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 An optimizer is created from a model; then a layer with parameters is assigned into that model, a
 model of the same class takes its name, or parameters are replaced (`load_state_dict(assign=True)`,
 `to_empty` from the meta device, `weight_norm`); then the optimizer steps after a `backward()`
-through the new ones. Not reported: an optimizer created later, `add_param_group`, a new layer that
-is frozen, has no parameters or wraps the old one, and an old model that is still in use.
+through the new ones. Not reported: an optimizer created later, `add_param_group` or a group's list
+of parameters set again, a new layer that is frozen, has no parameters or wraps the old one, and an
+old model that is still in use.
 `.to(device)`, `.half()` and similar calls keep the identity of the parameters in current torch, and
 are not a fault.
 """
@@ -65,6 +66,7 @@ from trueloop.doctor.model.events import (
 )
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.measurements import StaleParameter, StrayResolved
+from trueloop.doctor.model.optimizer_events import GroupAdded
 from trueloop.doctor.model.things import Model, Optimizer
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.own_parameters import has_parameters
@@ -112,6 +114,11 @@ class OptimizerHoldsStaleParameters(Rule):
         elif isinstance(event.thing, Model):
             self.models.append((event, event.thing))
 
+    def on_group_added(self, event: GroupAdded) -> None:
+        members = {member for model in event.models for member in model.family()}
+        models = list(event.models)
+        self.held.append(OptimizerParameters(event.optimizer, event, models, members))
+
     def on_flags_set(self, event: FlagsSet) -> None:
         if event.requires_grad is False:
             self.frozen.update(event.model.family())
@@ -145,12 +152,16 @@ class OptimizerHoldsStaleParameters(Rule):
     ) -> None:
         for held in self.held:
             holds = owner in held.members or old in held.members
-            if new is not None and (new in held.members or not holds):
+            if new is not None and (self._is_given(held.optimizer, new) or not holds):
                 continue
             if holds or any(owner.covers(model) for model in held.models):
                 self.changes.append(
                     ReplacedParameters(held, event, new, what.format(owner.name or "model"))
                 )
+
+    def _is_given(self, optimizer: Optimizer, model: Model) -> bool:
+        """The optimizer got it, at first or as a group."""
+        return any(model in each.members for each in self.held if each.optimizer is optimizer)
 
     def on_model_forward(self, event: ModelForward) -> None:
         self.used[event.model] = event.serial

@@ -42,7 +42,8 @@ or without a device here, and `model.to(device)` where the model is made.
 The value of a module's attribute comes directly from such a method of a new `nn.Parameter`, which
 itself is neither assigned to a module nor passed to an optimizer. Not reported:
 `.requires_grad_()`, `.float()` and `.to("cpu")`, which return the parameter itself; `.detach()` and
-`.data`, which are explicit; and tensors computed from a registered parameter.
+`.data`, which are explicit; tensors computed from a registered parameter; and a frozen one
+(`requires_grad=False`) that is computed again in each run, unlike one of random numbers.
 """
 
 from __future__ import annotations

@@ -41,8 +41,9 @@ In at least two iterations of the loop that contains it, `scheduler.step()` come
 of the same optimizer follows, and no optimizer step came before the first one. Not reported: calls
 under a condition (`if epoch > 0:`), with an explicit epoch (`scheduler.step(epoch)`), or in a
 separate loop (to restore a position), schedules whose `last_epoch` is set by hand, and those of
-other libraries. Advice where the schedule steps at every batch, and where a learning rate stays the
-same for five steps or more (`StepLR`, `MultiStepLR`): nobody notices one step in many.
+other libraries or of a fork of torch. Advice where the schedule steps at every batch, and where a
+learning rate stays the same for five steps or more (`StepLR`, `MultiStepLR`): nobody notices one
+step in many.
 """
 
 from __future__ import annotations

@@ -37,10 +37,10 @@ The program creates the schedule, its optimizer steps in at least two iterations
 that, and no path calls `scheduler.step()`. A schedule that only steps after the loop over epochs,
 or only before it, counts too; so does one without a name, made in a statement of its own or under a
 key of a dictionary. Not reported: schedules inside a `SequentialLR` or `ChainedScheduler`, those
-passed to code that cannot be read (a trainer, `accelerator.prepare`), classes of the user's own
-with methods that may set learning rates, schedules inside of such a class that steps, schedules
-read with `get_lr()`, and files that call `step` on anything of that name, or have that call in a
-comment.
+passed to code that cannot be read (a trainer, `accelerator.prepare`, the warm-up of a library),
+classes of the user's own with methods that may set learning rates, schedules inside of such a class
+that steps, schedules read with `get_lr()`, and files that call `step` on anything of that name, or
+have that call in a comment.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from trueloop.doctor.model.arithmetic import is_hashable
 from trueloop.doctor.model.events import AttributeSet, GradRead, Replaced, TensorRetained
 from trueloop.doctor.model.known_values import loop_of
 from trueloop.doctor.model.nodes import walk
+from trueloop.doctor.model.optimizer_events import GroupAdded
 from trueloop.doctor.model.table_events import Sliced
 from trueloop.doctor.model.things import (
     NOWHERE,
@@ -26,6 +27,7 @@ from trueloop.doctor.static.interpreter import imports
 from trueloop.doctor.static.interpreter.calls import enter, has_decorator
 from trueloop.doctor.static.interpreter.canonical_names import canonical
 from trueloop.doctor.static.interpreter.derived_containers import container_in, held_item
+from trueloop.doctor.static.interpreter.emptied_holders import is_let_go
 from trueloop.doctor.static.interpreter.inference import guess, is_no_tensor
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, find_method
@@ -42,6 +44,7 @@ from trueloop.doctor.static.interpreter.values import (
     Method,
     Namespace,
     OpaqueObject,
+    Parameters,
     Sequence,
     Super,
     Unknown,
@@ -417,6 +420,7 @@ def set_item(m: Interpreter, owner: Any, index: Any, value: Any, node: ast.Subsc
     if isinstance(owner, DictValue):
         known = len(owner.entries)
         if isinstance(index, Constant) and is_hashable(index.value) and not index.loop_variant:
+            _set_group(m, owner, index.value, value, node)
             owner.put(index.value, kept(value, index.value))
         else:
             owner.put_somewhere(value)
@@ -444,6 +448,16 @@ def set_item(m: Interpreter, owner: Any, index: Any, value: Any, node: ast.Subsc
             owner.children[key] = value
             if isinstance(old, Model):
                 m.emit(Replaced, node, model=owner, attribute=key, old=old, new=value)
+
+
+def _set_group(
+    m: Interpreter, group: DictValue, key: object, value: Value, node: ast.Subscript
+) -> None:
+    """`optimizer.param_groups[0]["params"] = list(model.parameters())`."""
+    old = group.entries.get("params") if key == "params" else None
+    if isinstance(old, Parameters) and old.holder is not None and isinstance(value, Parameters):
+        old.holder.models += [each for each in value.models if each not in old.holder.models]
+        m.emit(GroupAdded, node, optimizer=old.holder, models=tuple(value.models))
 
 
 def set_environment(m: Interpreter, key: str, value: Value) -> None:
@@ -475,4 +489,5 @@ def _store(
             TensorRetained, node, tensor=value, how="store", holder=written(node.value),
             container=owner if grows else None,
             what=m.place(m.assigned) if m.assigned is not None else NOWHERE,
+            let_go=is_let_go(m, node, node.value),
         )  # fmt: skip

@@ -6,6 +6,7 @@ import ast
 
 from trueloop.doctor.model.events import TensorRetained
 from trueloop.doctor.model.things import NOWHERE, Tensor
+from trueloop.doctor.static.interpreter.emptied_holders import is_let_go
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.list_lengths import note_added
 from trueloop.doctor.static.interpreter.loops import adds_in_part
@@ -42,5 +43,5 @@ def extend(
             what = m.place(given[-1]) if given and len(values) == 1 else NOWHERE
             m.emit(
                 TensorRetained, node, tensor=value, how="append", holder=name, container=items,
-                what=what, since=items.turns,
+                what=what, since=items.turns, let_go=is_let_go(m, node, holder),
             )  # fmt: skip

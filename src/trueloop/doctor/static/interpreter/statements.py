@@ -21,6 +21,7 @@ from trueloop.doctor.static.interpreter.branches import (
 from trueloop.doctor.static.interpreter.counters import closes_window, counted_loop
 from trueloop.doctor.static.interpreter.decorators import decorate
 from trueloop.doctor.static.interpreter.derived_containers import container_in
+from trueloop.doctor.static.interpreter.emptied_holders import is_let_go
 from trueloop.doctor.static.interpreter.expressions import arithmetic, evaluate
 from trueloop.doctor.static.interpreter.growing_lists import add_to_list
 from trueloop.doctor.static.interpreter.inference import guess, is_no_tensor
@@ -221,7 +222,7 @@ def _keep_sum(
         container = kept if total is None else total
         m.emit(
             TensorRetained, node, tensor=kept, how="sum", holder=holder, container=container,
-            what=_summand(m, node, target), since=since,
+            what=_summand(m, node, target), since=since, let_go=is_let_go(m, node, target),
         )  # fmt: skip
 
 

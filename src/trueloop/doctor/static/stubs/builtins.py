@@ -276,6 +276,10 @@ def _setattr(call: LibraryCall) -> Value:
 
 
 _OF_STATE = ("state_dict", "load_state_dict")
+_OF_TENSORS = frozenset(
+    "item detach cpu numpy tolist data backward grad grad_fn requires_grad shape size dim dtype"
+    " device mean".split()
+)
 
 
 @calls("builtins.hasattr")
@@ -286,6 +290,8 @@ def _hasattr(call: LibraryCall) -> Value:
         if inside or (isinstance(value, Model) and name in value.children):
             return Constant(True)
     if isinstance(value, (Model, Optimizer, Scheduler, Scaler)) and name in _OF_STATE:
+        return Constant(True)
+    if isinstance(value, Tensor) and value.known and name in _OF_TENSORS:
         return Constant(True)
     if isinstance(value, Constant) and isinstance(name, str):
         return Constant(hasattr(value.value, name))

@@ -6,6 +6,7 @@ import ast
 
 from trueloop.doctor.model.events import Event, Made, OptimizerStep, ZeroGrad
 from trueloop.doctor.model.nodes import walk
+from trueloop.doctor.model.optimizer_events import GroupAdded
 from trueloop.doctor.model.things import Model, Optimizer, Tensor
 from trueloop.doctor.static.interpreter.calls import enter, take_over
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
@@ -265,8 +266,12 @@ def _own(call: LibraryCall) -> Function | None:
 
 @methods(Optimizer, "add_param_group")
 def _add_param_group(call: LibraryCall) -> Value:
-    hold(call, call.receiver, call.arg(0, "param_group"))
+    given = call.arg(0, "param_group")
+    hold(call, call.receiver, given)
     call.receiver.groups = None
+    added = Optimizer()
+    hold(call, added, given)
+    call.emit(GroupAdded, optimizer=call.receiver, models=tuple(added.models))
     return NONE
 
 

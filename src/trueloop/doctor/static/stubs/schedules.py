@@ -26,6 +26,7 @@ from trueloop.doctor.static.interpreter.values import (
     Class,
     Constant,
     Function,
+    Instance,
     Sequence,
     Unknown,
     Value,
@@ -83,9 +84,13 @@ def _scheduler(call: LibraryCall) -> Value:
     kind = call.name.rpartition(".")[2]
     if not kind[:1].isupper():
         return call.unknown(*call.args)
-    return _made(call, kind)
+    made = _made(call, kind)
+    # What torch does not have is of a fork of it, with clocks of its own.
+    made.known = kind in SIGNATURES or kind in _OTHERS_OF_TORCH
+    return made
 
 
+_OTHERS_OF_TORCH = frozenset({"ChainedScheduler", "LRScheduler", "_LRScheduler", "SWALR"})
 _TRANSFORMERS = tuple(kind for kind in SIGNATURES if kind.startswith("get_"))
 
 
@@ -249,9 +254,25 @@ def _as_written(call: LibraryCall, position: int, name: str) -> str:
 
 @methods(Scheduler, "__init__")
 def _super_init(call: LibraryCall) -> Value:
-    """A schedule of the user's own hands its arguments up."""
-    fill(call, call.receiver)
+    """A schedule of the user's own hands its arguments up. A class that torch does not have may
+    step the schedules that it gets."""
+    made: Scheduler = call.receiver
+    if made.kind not in SIGNATURES and made.kind not in _OTHERS_OF_TORCH:
+        call.expose(*call.args, *call.kwargs.values())
+    fill(call, made)
     return NONE
+
+
+@methods(Instance, "__init__")
+def _foreign_init(call: LibraryCall) -> Value:
+    """A class of an unread library may be a schedule itself, which steps those that it gets."""
+    if call.receiver.cls.dotted_bases():
+        call.expose(*(each for each in [*call.args, *call.kwargs.values()] if _is_schedule(each)))
+    return NONE
+
+
+def _is_schedule(value: Value) -> bool:
+    return isinstance(value, Scheduler)
 
 
 @methods(Scheduler, "step", "step_update")

@@ -6,6 +6,7 @@ import ast
 
 from trueloop.doctor.model.events import Backward, GradTaken, Used
 from trueloop.doctor.model.known_values import loop_of
+from trueloop.doctor.model.randomness import draws
 from trueloop.doctor.model.things import Activation, ParameterCopy, Tensor
 from trueloop.doctor.model.value_events import ColumnsPicked
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
@@ -168,7 +169,8 @@ def _same(call: LibraryCall) -> Value:
         tensor.requires_grad = needs is not False
         flagged(call.machine, tensor, needs, call.node)
         return tensor
-    if tensor.is_parameter and _makes_another(call):
+    matters = tensor.requires_grad or draws(call.node)
+    if tensor.is_parameter and matters and _makes_another(call):
         made.copy = ParameterCopy(tensor, call.name, call.place, _inside_out(call.node))
     if call.name == "retain_grad":
         return NONE

@@ -1,0 +1,17 @@
+"""Events about what an optimizer holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trueloop.doctor.model.events import Event
+from trueloop.doctor.model.things import Model, Optimizer
+
+
+@dataclass(eq=False, kw_only=True)
+class GroupAdded(Event):
+    """An optimizer got more parameters: `add_param_group(...)`, or a group's list set again (in
+    source)."""
+
+    optimizer: Optimizer
+    models: tuple[Model, ...] = ()
