@@ -234,17 +234,23 @@ def warm_workers() -> None:
 
     class Worker(gateway_io.Popen2IOMaster):
         def __init__(self, args: Sequence[str], execmodel: gateway_base.ExecModel) -> None:
-            servers = [_server(("-m",), imported) for imported in (Bare.imported, Popen.imported)]
-            orders = [server.orders.fileno() for server in servers]
-            self.popen = Popen(
-                args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=orders,
-                env={**os.environ, _SHARED: ",".join(map(str, orders))},
-            )  # fmt: skip
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+            self.popen = Popen(args, **pipes, **with_our_servers())
             gateway_base.Popen2IO.__init__(
                 self, self.popen.stdin, self.popen.stdout, execmodel=execmodel
             )
 
     gateway_io.Popen2IOMaster = Worker  # type: ignore[misc]
+
+
+def with_our_servers() -> dict[str, Any]:
+    """Options of a process that gives its own orders to the servers of this one."""
+    servers = [_server(("-m",), imported) for imported in (Bare.imported, Popen.imported)]
+    orders = [server.orders.fileno() for server in servers]
+    return {
+        "pass_fds": orders,
+        "env": {**os.environ, _SHARED: ",".join(map(str, orders))},
+    }
 
 
 def _variables(orders: str) -> dict[str, str]:

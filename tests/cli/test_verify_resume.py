@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 
+import warm_python
 from documents import is_shown, shown
 from trueloop.cli._compare_runs import divergence, state_differences
 from trueloop.cli._segments import MicroBatch, digest
@@ -291,13 +291,14 @@ def test_an_iterable_with_a_state_of_its_own(verify: Command, task: str) -> None
 
 def test_the_cost_of_a_replay_is_said() -> None:
     Path("tasks.py").write_text(TASKS)
-    program = "import sys\nfrom trueloop.cli import main\n"
+    program = f"import sys\nsys.path.insert(0, {str(Path(warm_python.__file__).parent)!r})\n"
+    program += "from warm_python import warm_forkserver\nwarm_forkserver()\n"
+    program += "from trueloop.cli import main\n"
     for task in ("CleanStream", "CleanLoader"):
         words = ["verify-resume", f"tasks.py:{task}", "--updates=8", "--schedule=none"]
         program += f"if status := main({words}):\n    sys.exit(status)\n"
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-c", program]
+    done = warm_python.run(command, text=True, **warm_python.with_our_servers())
     assert done.returncode == 0, done.stderr
     for owner in ("Stream", "DataLoader"):
         cost = f"to reach the saved position ({owner} has no state_dict): 0."

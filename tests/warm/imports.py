@@ -49,6 +49,7 @@ def _warm_doctor() -> None:
     import trueloop
     from trueloop.doctor import live
     from trueloop.doctor.live.frames import source_map
+    from trueloop.doctor.live.patches.dynamo_skip import leave_to_python
     from trueloop.doctor.rules.loading import rules_for
     from trueloop.doctor.static import check_text
 
@@ -58,6 +59,7 @@ def _warm_doctor() -> None:
     for each in pkgutil.walk_packages(live.__path__, f"{live.__name__}."):
         if not each.name.endswith(".notebook"):
             importlib.import_module(each.name)
+    leave_to_python()
     home = Path(trueloop.__file__).parent
     for room in _WATCHED:
         for path in (home / room).glob("*.py"):

@@ -40,6 +40,7 @@ def _serve(number: int) -> None:
     import json
     import select
     import socket
+    from contextlib import suppress
 
     orders = socket.socket(fileno=number)
     events = select.poll()
@@ -52,7 +53,8 @@ def _serve(number: int) -> None:
                 events.unregister(descriptor)
                 os.close(descriptor)
                 _, status = os.waitpid(child, 0)
-                os.write(report, b"%d\n" % os.waitstatus_to_exitcode(status))
+                with suppress(BrokenPipeError):  # who has ordered it has ended before it
+                    os.write(report, b"%d\n" % os.waitstatus_to_exitcode(status))
                 os.close(report)
                 continue
             line, given, _, _ = socket.recv_fds(orders, 1 << 20, 16)

@@ -84,7 +84,7 @@ def watch_first() -> None:
 def watched(path: str, folder: str, watcher: Watcher) -> dict[str, Any]:
     """Run a program under the watcher, which was started before the fork, and say what was
     found."""
-    watcher.hub._process = os.getpid()
+    watcher.hub._process, watcher.nonfinite.bundles = os.getpid(), folder
     keep_groups()
     os.chdir(folder)
     sys.argv = [path]

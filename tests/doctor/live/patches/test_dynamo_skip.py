@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from types import CodeType
+import sys
+from types import CodeType, ModuleType
 
 import pytest
 
@@ -28,3 +29,18 @@ def test_what_calls_the_program_is_left_without_what_it_calls(
     for code in (*marked, *others):
         dynamo_skip.leave(code)
     assert (alone, below) == (marked, others)
+
+
+def test_a_module_that_is_imported_later_is_left_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    dynamo_skip.leave_to_python()
+    left: list[CodeType] = []
+    monkeypatch.setattr(dynamo_skip, "skipped_by_compiler", lambda: (left.append, left.append))
+    monkeypatch.setattr(dynamo_skip, "_left", set(dynamo_skip._left))
+    dynamo_skip.leave_to_python()
+    assert left == []
+    for name in ("trueloop.doctor.live.later", "of_somebody_else"):
+        module = ModuleType(name)
+        exec("def act(): ...", vars(module))
+        monkeypatch.setitem(sys.modules, name, module)
+    dynamo_skip.leave_to_python()
+    assert left == [sys.modules["trueloop.doctor.live.later"].act.__code__]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Iterator
+from itertools import takewhile
 from types import CodeType, FunctionType, ModuleType
 
 from trueloop.doctor.live.frames import user_frames
@@ -28,17 +29,19 @@ def leave_to_python() -> None:
     """Tell the compiler to begin with no function of ours, nor with what it calls, except where
     that is what the program itself has called. What it compiles as a part of something larger
     still goes through the functions that were put into torch."""
-    # The last that was imported tells whether any has been since: to look at the name of each is
-    # to copy its page of memory where many processes are forked from one that has imported all.
-    newest = next(reversed(sys.modules))
-    if newest == _newest[-1]:
-        return
-    _newest[-1] = newest
-    for name in sys.modules.keys() - _left:
-        if name == _PACKAGE or name.startswith(_INSIDE):
+    # Only those that have been imported since: to look at the name of each is to copy its page of
+    # memory where many processes are forked from one that has imported all.
+    for name in _imported_since(_newest[-1]):
+        if name not in _left and (name == _PACKAGE or name.startswith(_INSIDE)):
             _left.add(name)
             for code in _codes(sys.modules[name]):
                 leave(code)
+    _newest[-1] = next(reversed(sys.modules))
+
+
+def _imported_since(newest: str) -> list[str]:
+    """The modules that were imported after this one; all if it is there no more."""
+    return list(takewhile(lambda name: name != newest, reversed(sys.modules)))
 
 
 def leave(code: CodeType) -> None:
