@@ -35,6 +35,20 @@ def test_a_device_that_is_not_there() -> None:
     assert "\n" not in str(e.value)
 
 
+def test_cuda_has_a_number_and_is_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread needs the number to choose its device; a process that has used a GPU cannot fork."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: pytest.fail("this starts CUDA"))
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)
+    for name in ("auto", "cuda", torch.device("cuda")):
+        assert device.pick(name) == torch.device("cuda:0")
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
+    assert device.pick("cuda") == torch.device("cuda:1")
+    assert device.pick("cuda:0") == torch.device("cuda:0")
+
+
 def test_more_processes_than_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)

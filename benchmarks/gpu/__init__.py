@@ -6,6 +6,8 @@
     make bench-gpu ARGS=no_waits      # an update forces no synchronisation
     make bench-gpu ARGS=parity        # compiled and captured updates against eager ones
     make bench-gpu ARGS=watch         # what `trueloop watch` costs
+    make bench-gpu ARGS=recompute     # memory and time of recomputed activations
+    make bench-gpu ARGS=gains         # tf32, channels-last, cuDNN's choice by timing
 
 Without a GPU each ends with one line and status 2.
 """

@@ -97,7 +97,7 @@ def measure(device: torch.device, quick: bool) -> list[dict[str, Any]]:
     updates = {name: ours(device, quick, options) for name, options in WAYS.items()}
     updates["nanoGPT's loop"] = by_hand(device, quick, compiled=False)
     updates[by_hand_compiled] = by_hand(device, quick, compiled=True)
-    count, rounds = (2, 1) if quick else (20, 5)
+    count, rounds = (2, 1) if quick else (10, 5)
     found = seconds_each(updates, device, count=count, rounds=rounds, warm=5)
     _, context, *_, batch = sizes(quick)
     flops, most = flops_per_token(make(device, quick), quick), peak(device)

@@ -59,7 +59,7 @@ def resnet50(classes: int = 1000) -> nn.Sequential:
 
 
 def batch(device: torch.device, quick: bool) -> tuple[Tensor, Tensor]:
-    samples, side = (2, 32) if quick else (256, 224)
+    samples, side = (2, 32) if quick else (128, 224)
     images = torch.randn(samples, 3, side, side, device=device)
     labels = torch.randint(1000, (samples,), device=device)
     return images.to(memory_format=torch.channels_last), labels
@@ -100,7 +100,7 @@ def measure(device: torch.device, quick: bool) -> list[dict[str, Any]]:
     updates["by hand"] = by_hand(device, quick, compiled=False)
     if not quick:
         updates["by hand, torch.compile(model)"] = by_hand(device, quick, compiled=True)
-    count, rounds, warm = (1, 1, 1) if quick else (20, 5, 8)
+    count, rounds, warm = (1, 1, 1) if quick else (10, 5, 5)
     found = seconds_each(updates, device, count=count, rounds=rounds, warm=warm)
     samples = len(batch(device, quick)[1])
     return [

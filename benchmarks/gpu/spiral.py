@@ -69,8 +69,8 @@ def measure(device: torch.device, quick: bool) -> list[dict[str, Any]]:
     updates["by hand"] = by_hand(device, compiled=False)
     updates["by hand, torch.compile(model)"] = by_hand(device, compiled=True)
     updates["floor"] = floor(device)
-    count, rounds = (3, 1) if quick else (500, 9)
-    found = seconds_each(updates, device, count=count, rounds=rounds, warm=5 if quick else 50)
+    count, rounds = (3, 1) if quick else (200, 9)
+    found = seconds_each(updates, device, count=count, rounds=rounds, warm=5 if quick else 30)
     return [
         {
             "loop": name,

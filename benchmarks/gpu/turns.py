@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -28,9 +29,13 @@ def seconds_each(
 ) -> dict[str, list[float]]:
     """Seconds per update of each loop, one value for each round; all have their turn in each."""
     found: dict[str, list[float]] = {name: [] for name in updates}
-    for update in updates.values():
+    for name, update in updates.items():
+        started = time.perf_counter()
         for _ in range(warm):
             update()
+        synchronise(device)
+        taken = time.perf_counter() - started
+        print(f"  {name}: {warm} updates to warm up, {taken:.1f} s", file=sys.stderr, flush=True)
     for _ in range(rounds):
         for name, update in updates.items():
             synchronise(device)

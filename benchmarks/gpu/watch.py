@@ -45,15 +45,15 @@ def seconds(update: Update, device: torch.device, count: int) -> float:
 def measure(device: torch.device, quick: bool) -> list[dict[str, Any]]:
     with device:
         loops: dict[str, tuple[Update, int]] = {
-            "small network": (small(), 10_000),
-            "GPT, 6 layers": (transformer(device, quick), 500),
+            "small network": (small(256), 3_000),
+            "GPT, 6 layers": (transformer(device, quick), 200),
         }
     rows = []
     for name, (update, count) in loops.items():
         count = 2 * FIRST if quick else count
         seconds(update, device, FIRST)
         ratios, bare = [], []
-        for _ in range(1 if quick else 5):
+        for _ in range(1 if quick else 3):
             bare.append(seconds(update, device, count))
             watcher = Watcher()
             watcher.start()

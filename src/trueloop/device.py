@@ -27,7 +27,7 @@ def pick(name: str | torch.device = "auto") -> torch.device:
     text = str(name).strip().lower() if isinstance(name, (str, torch.device)) else shown(name)
     if text == "auto":
         if torch.cuda.is_available():
-            return _of_this_process() or torch.device("cuda", torch.cuda.current_device())
+            return _of_this_process() or _current()
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
     try:
         device = torch.device(text)
@@ -38,9 +38,9 @@ def pick(name: str | torch.device = "auto") -> torch.device:
     if device.type in ("cpu", "mps") and device.index:
         raise DeviceError(f"there is one {device.type} only, no {text}: write {device.type}")
     if device.type == "cuda":
-        if ":" not in text:
-            device = _of_this_process() or device
         _check_cuda(device)
+        if ":" not in text:
+            device = _of_this_process() or _current()
     elif device.type == "mps" and not torch.backends.mps.is_available():
         raise DeviceError(f"no MPS device in this machine: {_CPU}")
     elif device.type not in ("cpu", "mps"):
@@ -60,6 +60,12 @@ def _of_this_process() -> torch.device | None:
             f"torchrun --nproc-per-node {count}, or --device cpu"
         )
     return torch.device("cuda", int(number))
+
+
+def _current() -> torch.device:
+    """torch's current GPU, without touching one: forked processes could not use any after that."""
+    is_started = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    return torch.device("cuda", torch.cuda.current_device() if is_started else 0)
 
 
 def _check_cuda(device: torch.device) -> None:

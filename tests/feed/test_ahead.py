@@ -348,6 +348,20 @@ def test_wrong_arguments(tmp_path: Path) -> None:
     assert len(list(Feed([1, 2, 3], 2, fetch_ahead=False))) == 2
 
 
+def test_a_device_that_the_thread_cannot_use_is_an_error_and_no_hang(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refused(device: Any) -> Any:
+        raise RuntimeError(f"no {device}")
+
+    monkeypatch.setattr(torch.cuda, "device", refused)
+    fetcher = ahead._Fetcher(iter([1, 2]), torch.device("cuda:0"))
+    fetcher.ask()
+    with pytest.raises(RuntimeError, match="no cuda:0"):
+        fetcher.take()
+    fetcher.close()
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @pytest.mark.parametrize("kind", ["map", "batches", "tensor"])
 def test_on_cuda(mapped: Any, kind: str) -> None:

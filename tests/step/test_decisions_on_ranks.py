@@ -111,7 +111,7 @@ def _late() -> tuple[int, str]:
             return update, str(error)
         losses = [torch.tensor(math.nan if ranks.rank() == 1 and update == 2 else 1.0)]
         evidence = NonFiniteContext((update, 0, update), torch.tensor([math.nan]), ["w"], losses)
-        verdicts.late.send(torch.tensor(update != 2), evidence)
+        verdicts.late.send(torch.tensor(math.nan if update == 2 else 1.0), evidence)
     return -1, ""
 
 

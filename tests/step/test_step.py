@@ -442,7 +442,7 @@ def test_a_late_verdict_knows_its_own_windows_losses() -> None:
         ["0.weight", "0.bias"],
         [torch.tensor(1.0), torch.tensor(math.nan), torch.tensor(1.0)],
     )
-    step._nonfinite.late.send(torch.tensor(False), evidence)
+    step._nonfinite.late.send(torch.tensor(math.nan), evidence)
     with pytest.raises(trueloop.NonFiniteError, match="loss was not finite already") as e:
         step(good())
     assert (e.value.update, e.value.batch, e.value.parameter) == (4, 6, "0.weight")

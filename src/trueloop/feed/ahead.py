@@ -8,7 +8,7 @@ import random
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -233,8 +233,6 @@ class _Fetcher:
 
     def _serve(self) -> None:
         inference, gradients = self._modes
-        if self._device is not None and self._device.type == "cuda":
-            torch.cuda.set_device(self._device)
         with torch.inference_mode(inference), torch.set_grad_enabled(gradients):
             while self._waits_for_request():
                 found = self._fetch()
@@ -260,9 +258,16 @@ class _Fetcher:
 
     def _fetch(self) -> tuple[Any, BaseException | None]:
         try:
-            return next(self._batches, _END), None
+            with self._on_device():
+                return next(self._batches, _END), None
         except BaseException as error:
             return None, error
+
+    def _on_device(self) -> AbstractContextManager[Any]:
+        """Its streams are those of the thread's current device."""
+        if self._device is None or self._device.type != "cuda":
+            return nullcontext()
+        return torch.cuda.device(self._device)
 
 
 def _set_up() -> None:

@@ -152,26 +152,18 @@ class AveragedWeights(Modes):
         self._model = model
         self.average = average
         self.name = type(average).__name__
-        is_ema = isinstance(average, EMA)
         self._is_sharded = bool(sharding.fsdp_modules(model))
         self._averaged = AveragedModel(
-            _Weights(model),
-            multi_avg_fn=self._toward if is_ema else None,
-            use_buffers=isinstance(average, EMA) and average.use_buffers,
+            _Weights(model), use_buffers=isinstance(average, EMA) and average.use_buffers
         )
         self.count = 0
         """Updates in the average."""
         self.needs_bn = False
         """Batch norm has no statistics of the average as it is now."""
-        self._clock: tuple[int, int] | None = (0, 1) if is_ema else None
+        self._clock: tuple[int, int] | None = (0, 1) if isinstance(average, EMA) else None
         """The update from which on, and the number of updates after which, weights are taken in."""
         self._kept_average: list[tuple[Tensor, Tensor, int]] | None = None
         """In eval mode: each tensor of the model, its value in train mode, its version now."""
-
-    def _toward(self, averaged: Any, current: Any, _: Any) -> None:
-        assert isinstance(self.average, EMA)
-        toward: Any = get_ema_multi_avg_fn  # which torch has not typed
-        toward(self.average.decay_at(self.count))(averaged, current, None)
 
     def plan(self, plan: Plan | None) -> None:
         """Take the length of the run, which SWA's `start` and `every` may need."""
@@ -188,11 +180,37 @@ class AveragedWeights(Modes):
         if updates < start or updates % every:
             return
         live = _Weights(self._model) if self._is_sharded else self._model
-        self._averaged.update_parameters(live)
+        if isinstance(self.average, EMA) and self.count:
+            self._move_toward(live, self.average.decay_at(self.count))
+        else:
+            self._averaged.update_parameters(live)
         if self._averaged.use_buffers:
             self._copy_constants()
         self.count += 1
         self.needs_bn = self.updates_bn
+
+    @torch.no_grad()
+    def _move_toward(self, live: nn.Module, decay: float) -> None:
+        """As `AveragedModel.update_parameters`, which copies its count to the device first: in each
+        update it would wait for the device."""
+        pairs: list[tuple[Tensor, Tensor]] = [
+            *zip(self._averaged.module.parameters(), live.parameters(), strict=True)
+        ]
+        buffers = [*zip(self._buffers(), live.buffers(), strict=True)]
+        if self._averaged.use_buffers:
+            pairs += buffers
+        else:
+            for mine, other in buffers:
+                mine.copy_(other)
+        groups: dict[Any, tuple[list[Tensor], list[Tensor]]] = {}
+        for mine, other in pairs:
+            if mine.is_floating_point() or mine.is_complex():
+                averages, weights = groups.setdefault((mine.device, mine.dtype), ([], []))
+                averages.append(mine)
+                weights.append(other.detach().to(mine.device))
+        toward: Any = get_ema_multi_avg_fn  # which torch has not typed
+        for averages, weights in groups.values():
+            toward(decay)(averages, weights, None)
 
     @property
     def updates_bn(self) -> bool:

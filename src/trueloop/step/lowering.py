@@ -62,13 +62,15 @@ def compiled(function: Function, inputs: Sequence[Tensor], static: Sequence[int]
     except Exception as error:
         reason = " ".join(str(error).split())[:160]
         raise NotCompiledError(f"torch's compiler fails ({reason})") from None
-    if len(found) != 1:
-        return lambda given: whole(*given)
-    # The code around it takes some 10 microseconds, and none of it is needed: no input is returned,
-    # and the compiled code itself writes the results. Nor, on the CPU, of the code around it for
-    # autotuning and CUDA graphs.
-    lowered: Lowered = found[0]
-    call = None if plain[0].is_cuda else getattr(lowered, "current_callable", None)
+    # The code around what is found takes some 10 microseconds, and none of it is needed: no input
+    # is returned, and the compiled code itself writes the results.
+    lowered: Lowered = found[0] if len(found) == 1 else lambda given: whole(*given)
+    if plain[0].is_cuda:
+        # A CUDA graph writes into the same memory at each replay. And while a result of the last
+        # call is alive, torch records the graph anew and keeps it, call after call.
+        return lambda given: [each.clone() for each in lowered(given)]
+    # On the CPU the code for autotuning and CUDA graphs is not needed either.
+    call = getattr(lowered, "current_callable", None)
     if call is None:
         return lowered
     bare: Any = partial(call)

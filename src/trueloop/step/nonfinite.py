@@ -67,7 +67,7 @@ class NonFinitePolicy:
         if isinstance(self._precision, precisions.Float16):
             return self._admits_scaled(norm, evidence)
         if self.policy == "stop" and norm.is_cuda:
-            self.late.send(torch.isfinite(norm), evidence)
+            self.late.send(norm, evidence)
             return True
         if math.isfinite(norm.item()):
             return True
@@ -92,8 +92,8 @@ class NonFinitePolicy:
 
     def raise_late(self, *, wait: bool = False) -> None:
         """Raise `NonFiniteError` if a verdict that has arrived (with `wait`: any) is bad."""
-        for finite, evidence in self.late.due(wait=wait):
-            if not finite.item():
+        for norm, evidence in self.late.due(wait=wait):
+            if not math.isfinite(norm.item()):
                 self.late.clear()
                 _stop(evidence)
 

@@ -59,10 +59,15 @@ class Shared:
         return self._plan
 
     def number(self, name: str, value: float | Tensor) -> Tensor:
-        """A number of the window as a scalar on the device, float64."""
+        """A number of the window as a scalar on the device, float64; on CUDA in memory that stays,
+        as a graph that was recorded reads it there."""
         kept = self._numbers.get(name)
         if isinstance(value, Tensor):
-            return value.double() if kept is None or not value.is_cuda else kept[1].copy_(value)
+            if not value.is_cuda:
+                return value.double()
+            held = torch.empty_like(value, dtype=torch.float64) if kept is None else kept[1]
+            self._numbers[name] = (math.nan, held)
+            return held.copy_(value)
         value = float(value)
         if kept is None or kept[0] != value:
             into = None if kept is None else kept[1]
