@@ -291,7 +291,7 @@ def _hasattr(call: LibraryCall) -> Value:
             return Constant(True)
     if isinstance(value, (Model, Optimizer, Scheduler, Scaler)) and name in _OF_STATE:
         return Constant(True)
-    if isinstance(value, Tensor) and value.known and name in _OF_TENSORS:
+    if isinstance(value, Tensor) and value.graph and name in _OF_TENSORS:
         return Constant(True)
     if isinstance(value, Constant) and isinstance(name, str):
         return Constant(hasattr(value.value, name))
