@@ -33,7 +33,8 @@ def as_yaml(settings: Settings) -> str:
         ("how it trains", settings.recipe),
         ("the run", settings.run),
     ):
-        docs = field_docs(type(part))
+        cls: type = type(part)
+        docs = field_docs(cls)
         facts = {field.name: facts_of(field) for field in dataclasses.fields(part)}
         named = list(facts)
         shown = [name for name in named if name in plain]

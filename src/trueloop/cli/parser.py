@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import re
 import shlex
@@ -257,7 +258,8 @@ def own_first(cls: type) -> list[dataclasses.Field[Any]]:
     return sorted(dataclasses.fields(cls), key=lambda field: field.name not in own)
 
 
-def field_docs(cls: type) -> dict[str, str]:
+@functools.cache  # the source of a class is searched for in its file, and parsed
+def field_docs(cls: type) -> Mapping[str, str]:
     """The docstring under each field, the nearest class in the inheritance first."""
     from docstring_parser import parse_from_object
 
