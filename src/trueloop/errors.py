@@ -213,6 +213,10 @@ _SYNONYMS = {
     "select": "only rules enable",
     "ignore": "disable skip",
     "jobs": "j n_jobs num_jobs threads",
+    "max_new_tokens": "length max_length max_tokens num_tokens n_tokens new_tokens tokens n",
+    "temperature": "temp t",
+    "top_k": "k topk",
+    "top_p": "p topp nucleus",
 }  # fmt: skip
 
 
