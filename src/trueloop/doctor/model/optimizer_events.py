@@ -15,3 +15,4 @@ class GroupAdded(Event):
 
     optimizer: Optimizer
     models: tuple[Model, ...] = ()
+    """The modules that they are of; empty if they are not known."""

@@ -30,8 +30,10 @@ AUGMENTS = re.compile(
     r"aug|transform|flip|crop|jitter|noise|rotat|random|perturb|distort|shift|roll|mixup|cutmix|erase",
     re.I,
 )
-_TASKS = re.compile(r"mask|corrupt|negativ|pair|triplet|sampl|token", re.I)
+_TASKS = re.compile(r"mask|corrupt|negativ|pair|triplet|sampl|token|window|segment", re.I)
 """Functions whose draws make the question and its answer, which a validation needs as well."""
+_RESTORES = re.compile(r"denois|inpaint|degrad|restor", re.I)
+"""Of a data set or a function: the target is the sample before it was spoilt."""
 TRANSFORM_LIBRARIES = frozenset("torchvision albumentations kornia monai".split())
 CHANGES = re.compile(r"epoch|step|iter|time|round|info", re.I)
 """A seed that is written so may be a different one each time that a worker starts."""
@@ -65,7 +67,7 @@ def augmenting(functions: Iterable[str]) -> str:
     is none, or if one inside of it makes the task (masked tokens, negative samples)."""
     for name in reversed([*functions]):
         shown = name.removesuffix(".__call__").removesuffix(".forward")
-        if _TASKS.search(shown.rpartition(".")[2]):
+        if _TASKS.search(shown.rpartition(".")[2]) or _RESTORES.search(shown):
             return ""
         if AUGMENTS.search(name):
             return shown

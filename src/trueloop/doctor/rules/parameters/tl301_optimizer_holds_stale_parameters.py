@@ -105,6 +105,8 @@ class OptimizerHoldsStaleParameters(Rule):
         self.frozen: set[Model] = set()
         self.models: list[tuple[Made, Model]] = []
         self.used: dict[Model, int] = {}
+        self.regrouped: dict[Optimizer, int] = {}
+        """When an optimizer last got parameters that are not known."""
 
     def on_made(self, event: Made) -> None:
         if isinstance(event.thing, Optimizer):
@@ -115,6 +117,8 @@ class OptimizerHoldsStaleParameters(Rule):
             self.models.append((event, event.thing))
 
     def on_group_added(self, event: GroupAdded) -> None:
+        if not event.models:
+            self.regrouped[event.optimizer] = event.serial
         members = {member for model in event.models for member in model.family()}
         models = list(event.models)
         self.held.append(OptimizerParameters(event.optimizer, event, models, members))
@@ -186,6 +190,8 @@ class OptimizerHoldsStaleParameters(Rule):
         held, new = change.held, change.new
         if len(held.optimizer.models) != len(held.models):
             return False  # A group was added.
+        if self.regrouped.get(held.optimizer, 0) > change.event.serial:
+            return False
         subject: Any = new if new is not None else held.models[0]
         if new is not None and (new in self.frozen or self._is_held_since(new, change.event)):
             return False

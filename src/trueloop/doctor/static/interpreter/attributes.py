@@ -9,7 +9,6 @@ from trueloop.doctor.model.arithmetic import is_hashable
 from trueloop.doctor.model.events import AttributeSet, GradRead, Replaced, TensorRetained
 from trueloop.doctor.model.known_values import loop_of
 from trueloop.doctor.model.nodes import walk
-from trueloop.doctor.model.optimizer_events import GroupAdded
 from trueloop.doctor.model.table_events import Sliced
 from trueloop.doctor.model.things import (
     NOWHERE,
@@ -44,7 +43,6 @@ from trueloop.doctor.static.interpreter.values import (
     Method,
     Namespace,
     OpaqueObject,
-    Parameters,
     Sequence,
     Super,
     Unknown,
@@ -54,7 +52,7 @@ from trueloop.doctor.static.interpreter.values import (
 )
 from trueloop.doctor.static.stubs.containers import item_in
 from trueloop.doctor.static.stubs.manual_updates import replaced_gradient
-from trueloop.doctor.static.stubs.optimizers import param_groups
+from trueloop.doctor.static.stubs.optimizers import param_groups, set_groups, set_in_group
 from trueloop.doctor.static.stubs.tensors import (
     attribute_of,
     element,
@@ -248,6 +246,8 @@ def write(m: Interpreter, owner: Any, name: str, value: Any, node: ast.AST) -> N
         set_attribute(m, owner, name, value, node)
     elif isinstance(owner, Model):
         _write_to_model(m, owner, name, value, node)
+    elif isinstance(owner, Optimizer) and name == "param_groups":
+        set_groups(m, owner, value, node)
     elif isinstance(owner, (Thing, Instance, OpaqueObject, Unknown)):
         owner.attributes[name] = value
         if isinstance(owner, Unknown) and name == "grad":
@@ -420,7 +420,7 @@ def set_item(m: Interpreter, owner: Any, index: Any, value: Any, node: ast.Subsc
     if isinstance(owner, DictValue):
         known = len(owner.entries)
         if isinstance(index, Constant) and is_hashable(index.value) and not index.loop_variant:
-            _set_group(m, owner, index.value, value, node)
+            set_in_group(m, owner, index.value, value, node)
             owner.put(index.value, kept(value, index.value))
         else:
             owner.put_somewhere(value)
@@ -448,16 +448,6 @@ def set_item(m: Interpreter, owner: Any, index: Any, value: Any, node: ast.Subsc
             owner.children[key] = value
             if isinstance(old, Model):
                 m.emit(Replaced, node, model=owner, attribute=key, old=old, new=value)
-
-
-def _set_group(
-    m: Interpreter, group: DictValue, key: object, value: Value, node: ast.Subscript
-) -> None:
-    """`optimizer.param_groups[0]["params"] = list(model.parameters())`."""
-    old = group.entries.get("params") if key == "params" else None
-    if isinstance(old, Parameters) and old.holder is not None and isinstance(value, Parameters):
-        old.holder.models += [each for each in value.models if each not in old.holder.models]
-        m.emit(GroupAdded, node, optimizer=old.holder, models=tuple(value.models))
 
 
 def set_environment(m: Interpreter, key: str, value: Value) -> None:

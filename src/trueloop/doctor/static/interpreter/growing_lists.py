@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from trueloop.doctor.model.events import TensorRetained
+from trueloop.doctor.model.optimizer_events import GroupAdded
 from trueloop.doctor.model.things import NOWHERE, Tensor
 from trueloop.doctor.static.interpreter.emptied_holders import is_let_go
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
@@ -12,6 +13,7 @@ from trueloop.doctor.static.interpreter.list_lengths import note_added
 from trueloop.doctor.static.interpreter.loops import adds_in_part
 from trueloop.doctor.static.interpreter.syntax import written
 from trueloop.doctor.static.interpreter.values import Parameters, Sequence, Value
+from trueloop.doctor.static.stubs.optimizers import holder_of
 
 
 def add_to_list(m: Interpreter, items: Sequence, value: Value, node: ast.AugAssign) -> None:
@@ -35,6 +37,8 @@ def extend(
     m.history.write(items)
     if not items.grown:
         m.history.extended.append(id(items))
+    if items.values and (optimizer := holder_of(items.values[0])) is not None:
+        m.emit(GroupAdded, node, optimizer=optimizer)
     for value in values:
         items.add(value)
         if isinstance(value, Tensor) and value.graph and m.predates_turn(items.turns):

@@ -17,6 +17,7 @@ from trueloop.doctor.static.interpreter.values import (
     Unknown,
     Value,
 )
+from trueloop.doctor.static.stubs.optimizers import set_in_group
 from trueloop.doctor.static.stubs.options import by_default
 
 _NUMBERS = {"builtins.int": 0, "builtins.float": 0.0}
@@ -114,6 +115,7 @@ def _update(call: LibraryCall) -> Value:
     elif source is not None:
         table.open = True
     for key, value in call.kwargs.items():
+        set_in_group(call.machine, table, key, value, call.node)
         table.put(key, value)
     return NONE
 

@@ -9,6 +9,7 @@ from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.model.optimizer_events import GroupAdded
 from trueloop.doctor.model.things import Model, Optimizer, Tensor
 from trueloop.doctor.static.interpreter.calls import enter, take_over
+from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.survey import last_name
 from trueloop.doctor.static.interpreter.syntax import once, written
@@ -118,6 +119,8 @@ def hold(call: LibraryCall, optimizer: Optimizer, given: Value | None, depth: in
 def _super_init(call: LibraryCall) -> Value:
     """An optimizer of the user's own hands its parameters up."""
     given = call.arg(0, "params")
+    if call.receiver.models:  # it is made already, and begins again
+        call.emit(GroupAdded, optimizer=call.receiver)
     if given is None:
         call.receiver.complete = False
     else:
@@ -272,6 +275,41 @@ def _add_param_group(call: LibraryCall) -> Value:
     added = Optimizer()
     hold(call, added, given)
     call.emit(GroupAdded, optimizer=call.receiver, models=tuple(added.models))
+    return NONE
+
+
+def set_groups(m: Interpreter, optimizer: Optimizer, groups: Value, node: ast.AST) -> None:
+    """`optimizer.param_groups = groups`. Those that are emptied are filled later."""
+    if not isinstance(groups, Sequence) or groups.values or groups.open:
+        m.emit(GroupAdded, node, optimizer=optimizer)
+
+
+def set_in_group(
+    m: Interpreter, group: DictValue, key: object, value: Value, node: ast.AST
+) -> None:
+    """`optimizer.param_groups[0]["params"] = list(model.parameters())`."""
+    holder = holder_of(group)
+    if holder is not None and key == "params":
+        models = value.models if isinstance(value, Parameters) else []
+        holder.models += [each for each in models if each not in holder.models]
+        m.emit(GroupAdded, node, optimizer=holder, models=tuple(models))
+
+
+def holder_of(group: Value) -> Optimizer | None:
+    """The optimizer that a group, or its list of parameters, is of."""
+    held = group.entries.get("params") if isinstance(group, DictValue) else group
+    return held.holder if isinstance(held, Parameters) else None
+
+
+@methods(Parameters, "extend", "append", "insert")
+def _more_parameters(call: LibraryCall) -> Value:
+    """`optimizer.param_groups[0]["params"].extend(head.parameters())`."""
+    holder = call.receiver.holder
+    if holder is not None:
+        added = Optimizer()
+        hold(call, added, call.args[-1] if call.args else None)
+        holder.models += [each for each in added.models if each not in holder.models]
+        call.emit(GroupAdded, optimizer=holder, models=tuple(added.models))
     return NONE
 
 
