@@ -314,8 +314,8 @@ class AttributeSet(Event):
     """How the file writes `torch.nn`: `nn`; empty if it does not import it."""
     read: bool | None = None
     """A method of its class, other than `__init__`, reads the attribute (only of containers)."""
-    trailing_comma: bool = False
-    """The value is a tuple only because a comma ends it."""
+    trailing_comma: bool = False  # the value is a tuple only because a comma ends it
+    helper: str = ""  # the class of the value, an object that is not a module (in source)
 
 
 @dataclass(eq=False, kw_only=True)

@@ -381,8 +381,7 @@ class Tensor(Thing):
     values: tuple[float, ...] | None = None  # where they are few and known (class counts)
     position: int | None = None  # in the batch that it is a part of
     # The rest is seldom set: a field that `__init__` leaves out costs nothing.
-    requires_grad: bool = field(default=False, init=False)
-    """The program switched gradients on for it."""
+    requires_grad: bool = field(default=False, init=False)  # the program switched gradients on
     is_parameter: bool = field(default=False, init=False)  # `nn.Parameter(...)` made it (in source)
     entry: str = field(default="", init=False)  # of a layer, which it is: `weight` (in source)
     copy: ParameterCopy | None = field(default=None, init=False)
@@ -409,9 +408,10 @@ class Tensor(Thing):
     divided_by: Size = field(default=None, init=False)  # of a loss, the last time (in source)
     made_from: Sequence[Any] = field(default=(), init=False, repr=False)
     """The argument of a factory function: `torch.tensor(values)` (in source)."""
-    rows_of: Tensor | None = field(default=None, init=False)
-    """The tensor that an index or a mask has picked it from (in source)."""
+    rows_of: Tensor | None = field(default=None, init=False)  # what it was picked from (in source)
     rows_index: str = field(default="", init=False)  # the key of that index (in source)
+    several_rows: bool = field(default=False, init=False)  # that index is a vector (in source)
+    pieces: Any = field(default=None, init=False)  # the shape of each part of a split (in source)
     volatile: bool = field(default=False, init=False)  # as before torch 0.4 (in source)
     fed_by: frozenset[int] = field(default=frozenset(), init=False)
     """Serial numbers of `ModelForward`s without a graph that it was computed from (in source)."""

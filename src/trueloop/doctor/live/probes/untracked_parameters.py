@@ -296,7 +296,8 @@ class UntrackedParameters(Probe):
 
 
 def _plain_holder(holder: Any, module: nn.Module) -> tuple[str, str] | None:
-    """The attribute of a module that is, or contains, a list, tuple or dict with a module in it."""
+    """The attribute of a module that is, or contains, a list, tuple or dict with a module in it, or
+    an object of the program's that is not a module; and which of these."""
 
     def within(value: object, depth: int) -> bool:
         if value is module:
@@ -309,10 +310,24 @@ def _plain_holder(holder: Any, module: nn.Module) -> tuple[str, str] | None:
     for name, value in vars(holder).items():
         if name in ("_modules", "_parameters", "_buffers"):
             continue
-        if isinstance(value, (list, tuple, dict)) and within(value, 3):
-            kind = next(k for k in (list, tuple, dict) if isinstance(value, k)).__name__
-            return name, kind
+        if isinstance(value, (list, tuple, dict)):
+            if within(value, 3):
+                kind = next(k for k in (list, tuple, dict) if isinstance(value, k)).__name__
+                return name, kind
+        elif _is_helper(value) and any(
+            within(each, 3) for each in inspection.attributes(value).values()
+        ):
+            return name, type(value).__name__
     return None
+
+
+def _is_helper(value: object) -> bool:
+    """An object of a class of the program's that is not a module and does not hand out parameters
+    itself."""
+    kind = type(value)
+    if inspection.is_a(value, torch.nn.Module) or not inspection.attributes(value):
+        return False
+    return not hasattr(kind, "parameters") and any(True for _ in class_source.classes(kind))
 
 
 def _where_again(registered: Any, old: Any) -> Location:

@@ -169,7 +169,9 @@ class PreprocessingSeesValidation(Rule):
             if id(columns.sliced.result) not in origins:
                 continue
             for target in alike:
-                looks = self.splits.derives(columns.chosen, target)
+                looks = any(
+                    self.splits.derives(columns.chosen, each) for each in _converted(target)
+                )
                 if looks and target is not split.data and target is not columns.sliced.data:
                     self.report(
                         columns.sliced.place,
@@ -233,6 +235,12 @@ def _is_part(value: Value, depth: int = _DEPTH) -> bool:
     if value.key.startswith("split<") or "train" in value.key:
         return True
     return depth > 0 and any(_is_part(part, depth - 1) for part in _made_of(value))
+
+
+def _converted(value: Value) -> list[Value]:
+    """Data, and the array that it is the same numbers of: `torch.from_numpy(array)`."""
+    given = value.made_from if isinstance(value, Tensor) else ()
+    return [value, *(each for each in given[:1] if isinstance(each, (Tensor, Unknown)))]
 
 
 def _made_of(value: Value) -> tuple[Value, ...]:

@@ -101,7 +101,9 @@ class SoftmaxOverBatch(Rule):
     def _is_of_rows(self, source: Tensor, target: object) -> bool:
         """The model was given the rows that the labels are picked from, with one index for both:
         a vector of them."""
-        if not isinstance(target, Tensor) or not target.rows_index or not target.shape:
+        if not isinstance(target, Tensor) or not target.rows_index:
+            return False
+        if not (target.shape or target.several_rows):
             return False
         return any(target.rows_index in self._asked.get(each, ()) for each in source.forwards)
 

@@ -2,16 +2,17 @@
 
 ## What it does
 
-Finds layers with parameters that a module keeps in a Python list, tuple or dict and uses in its
-methods, without anything that registers them.
+Finds layers with parameters that a module keeps in a Python list, tuple or dict, or in an object
+that is not a module, and uses in its methods, without anything that registers them.
 
 ## Why it breaks training
 
 A module registers its attributes and the contents of `nn.ModuleList`, `nn.ModuleDict` and
-`nn.Sequential`. A plain container hides its layers: `model.parameters()` skips them, so no
-optimizer trains them; `model.to(device)` does not move them; `state_dict()` does not save them, and
-a checkpoint loads without complaint. On the CPU nothing raises: the layers keep their initial
-weights. The model learns less than it should, and its score is lost after loading.
+`nn.Sequential`. A plain container, or an object of a plain class, hides its layers:
+`model.parameters()` skips them, so no optimizer trains them; `model.to(device)` does not move them;
+`state_dict()` does not save them, and a checkpoint loads without complaint. On the CPU nothing
+raises: the layers keep their initial weights. The model learns less than it should, and its score
+is lost after loading.
 
 ## Wrong
 
@@ -39,7 +40,8 @@ The container is an attribute of a user-defined module and is used in a method o
 parameters, are created while the module is created, and never become part of a module. Not
 reported: layers that are registered otherwise (`setattr`, `add_module`, `nn.Sequential(*layers)`,
 one of a dict that is chosen by its name), whose parameters are in an `nn.ParameterList`, are
-frozen, or are passed to an optimizer by hand; modules that define their own `parameters()`;
+frozen, or are passed to an optimizer by hand; modules, or objects in them, that define their own
+`parameters()`; objects whose class runs its layers without a graph or copies them (a teacher);
 modules that come from outside (a teacher hidden on purpose); and modules that a notebook defines
 and never makes.
 """
@@ -96,6 +98,10 @@ class ModulesInPlainContainer(Rule):
 
     def on_hidden_parameter(self, event: HiddenParameter) -> None:
         """A layer is called and gets gradients, but nothing updates it."""
+        if event.container not in ("list", "tuple", "dict"):
+            self._report_helper(event.place, event.attribute, event.container, event.holder,
+                                event.made)  # fmt: skip
+            return
         how = "ModuleDict" if event.container == "dict" else "ModuleList"
         self.report(
             event.place,
@@ -118,8 +124,9 @@ class ModulesInPlainContainer(Rule):
                 self.opaque.difference_update(layers_in(each.value))
             if _may_be_chosen_from(model, each.value):
                 continue
-            hidden = [layer for layer in layers_in(each.value) if self._is_hidden(model, layer)]
-            if hidden and all(self._is_hidden(model, layer) for layer in _trained(each.value)):
+            held = _held(each)
+            hidden = [layer for layer in layers_in(held) if self._is_hidden(model, layer)]
+            if hidden and all(self._is_hidden(model, layer) for layer in _trained(held)):
                 self._report(each, hidden[0])
 
     def _is_hidden(self, model: Model, layer: Model) -> bool:
@@ -142,6 +149,10 @@ class ModulesInPlainContainer(Rule):
         return any(place[:3] == model.made[:3] for place in self.made.get(layer, ()))
 
     def _report(self, event: AttributeSet, layer: Model) -> None:
+        if event.helper:
+            self._report_helper(event.place, event.attribute, event.helper, event.model.kind,
+                                layer.made)  # fmt: skip
+            return
         how = "ModuleDict" if isinstance(event.value, DictValue) else "ModuleList"
         kind = event.value.kind if isinstance(event.value, Sequence) else "dict"
         if event.trailing_comma:
@@ -162,6 +173,26 @@ class ModulesInPlainContainer(Rule):
             related=[(layer.made, "a layer that is not trained")] if layer.made.line else [],
             remedies=_remedy(event, how),
         )
+
+    def _report_helper(
+        self, place: Location, attribute: str, helper: str, model: str, made: Location
+    ) -> None:
+        self.report(
+            place,
+            f"`{attribute}` is a `{helper}`, which is not a module, so its layers are not"
+            f" registered: `parameters()`, `to()` and `state_dict()` of `{model}` skip them, and"
+            " the optimizer does not train them.",
+            fix=f"Make `{helper}` an `nn.Module`, with its layers as attributes, in an"
+            " `nn.ModuleList` or in an `nn.ModuleDict`.",
+            related=[(made, "a layer that is not trained")] if made.line else [],
+        )
+
+
+def _held(event: AttributeSet) -> Value:
+    """The container, or what an object that is not a module has in its attributes."""
+    if not event.helper:
+        return event.value
+    return Sequence("tuple", [*getattr(event.value, "attributes", {}).values()])
 
 
 def _registers_parameters(model: Model, layer: Model) -> bool:

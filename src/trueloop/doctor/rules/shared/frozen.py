@@ -8,7 +8,7 @@ from trueloop.doctor.model.events import EscapedToUnknown, FlagsSet, Made, Repla
 from trueloop.doctor.model.things import Model
 from trueloop.doctor.rules.base import Rule
 
-_PARAMETERS = re.compile(r"[\w.\[\]]+\.parameters\(\)")
+_PARAMETERS = re.compile(r"(getattr\([\w., \[\]'\"]+\)|[\w.\[\]]+)\.parameters\(\)")
 
 
 class FrozenModules(Rule):

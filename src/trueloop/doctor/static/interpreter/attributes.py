@@ -31,6 +31,7 @@ from trueloop.doctor.static.interpreter.inference import guess, is_no_tensor
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, find_method
 from trueloop.doctor.static.interpreter.syntax import once, written
+from trueloop.doctor.static.interpreter.user_objects import keeps_layers_on_purpose
 from trueloop.doctor.static.interpreter.values import (
     KEY,
     Class,
@@ -279,15 +280,18 @@ def _write_to_model(m: Interpreter, owner: Model, name: str, value: object, node
 
 
 def _emit_write(m: Interpreter, owner: Model, name: str, value: object, node: ast.AST) -> None:
-    what, spelled, used, comma = NOWHERE, "", None, False
+    what, spelled, used, comma, helper = NOWHERE, "", None, False, ""
     if isinstance(value, (Sequence, DictValue)):
         what = m.place(m.assigned) if m.assigned is not None else NOWHERE
         comma = _has_trailing_comma(m.assigned)
         spelled = _spelling_of_nn(m)
         used = reads(owner.cls, name) if isinstance(owner.cls, Class) else None
+    elif isinstance(value, Instance) and isinstance(owner.cls, Class):
+        helper = "" if keeps_layers_on_purpose(value.cls.node) else value.cls.name
+        used = bool(helper) and reads(owner.cls, name)
     m.emit(
         AttributeSet, node, model=owner, attribute=name, value=value,
-        what=what, nn=spelled, read=used, trailing_comma=comma,
+        what=what, nn=spelled, read=used, trailing_comma=comma, helper=helper,
     )  # fmt: skip
 
 

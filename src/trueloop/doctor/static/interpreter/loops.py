@@ -48,7 +48,7 @@ from trueloop.doctor.static.interpreter.values import (
 )
 from trueloop.doctor.static.stubs import dict_batches
 from trueloop.doctor.static.stubs.containers import container_of
-from trueloop.doctor.static.stubs.tensors import derive
+from trueloop.doctor.static.stubs.tensors import row_of
 
 TURNS = 3
 """Turns that represent many: a first one, a second one, and a last."""
@@ -105,7 +105,7 @@ def _plan(m: Interpreter, value: Any, node: ast.AST) -> LoopPlan:
             return LoopPlan(min(len(layers), 2), lambda loop, index: layers[index])
     if isinstance(value, Tensor):
         count = 2 if m.turns or m.inside_models else TURNS
-        return LoopPlan(count, lambda loop, index: derive(m, node, value))
+        return LoopPlan(count, lambda loop, index: row_of(m, value, node))
     if isinstance(value, Dataset):
         return LoopPlan(TURNS, lambda loop, index: _sample(m, node), False, value.size)
     if isinstance(value, Instance):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.model.things import (
     RATES_UNTOUCHED,
     Dataset,
@@ -15,6 +16,7 @@ from trueloop.doctor.model.things import (
 )
 from trueloop.doctor.static.interpreter.derived_containers import container_for
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
+from trueloop.doctor.static.interpreter.syntax import once
 from trueloop.doctor.static.interpreter.user_samplers import distributed_sampler
 from trueloop.doctor.static.interpreter.values import (
     Class,
@@ -71,3 +73,18 @@ def is_loss_module(model: Model) -> bool:
     """A module of the user's that computes a loss rather than being trained."""
     kind = model.kind.rpartition(".")[2].lower()
     return "loss" in kind or "criterion" in kind
+
+
+_ON_PURPOSE = frozenset(
+    "no_grad inference_mode detach deepcopy requires_grad requires_grad_ data eval parameters"
+    " named_parameters state_dict __getattr__ register_module add_module".split()
+)
+
+
+@once
+def keeps_layers_on_purpose(node: ast.AST) -> bool:
+    """A class names what one needs for a teacher or an average of weights, which no optimizer
+    should have, or for handing its parameters out itself."""
+    names = {getattr(each, "attr", getattr(each, "id", "")) for each in walk(node)}
+    names |= {each.name for each in walk(node) if isinstance(each, ast.FunctionDef)}
+    return not names.isdisjoint(_ON_PURPOSE)

@@ -25,6 +25,7 @@ AREAS = (
     "transformers_trainer",
     "checkpoints",
     "whole_models",
+    "parsed_texts",
     "path_origins",
     "seeds",
     "callables",

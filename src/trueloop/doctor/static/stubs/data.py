@@ -56,7 +56,8 @@ def _common(call: LibraryCall) -> dict[str, Any]:
 @calls("torch.utils.data.TensorDataset")
 def _tensors(call: LibraryCall) -> Value:
     found = Dataset(kind=call.name, **_common(call))
-    found.size = count_of(call.arg(0))
+    sizes = (count_of(each) for each in call.args)  # they are equal, as torch requires
+    found.size = next((each for each in sizes if each is not None), None)
     if not call.open:
         found.sorted_by_label = sorted_by_label(call.machine, call.args)
     found.tensors = list(call.args)

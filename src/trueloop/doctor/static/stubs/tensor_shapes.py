@@ -330,6 +330,14 @@ def of_call(name: str, args: list[Value], kwargs: dict[str, Value]) -> Shape:
     return of_method(name, shape_of(first), rest, kwargs)
 
 
+def pieces(name: str, shape: Shape, size: Value | None, dim: object) -> Shape:
+    """Of each part that `split` or `chunk` leaves along the first dimension: the last may be
+    shorter."""
+    if name not in ("split", "chunk") or not shape or dim != 0:
+        return None
+    return (1 if name == "split" and sized(size) == 1 else None, *shape[1:])
+
+
 def range_of(args: list[Value]) -> Shape:
     """Of `arange(args)`."""
     numbers = [sized(each) for each in args]

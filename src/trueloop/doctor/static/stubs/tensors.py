@@ -285,6 +285,14 @@ def is_over_samples(value: Tensor) -> bool:
     return value.activation is not None and value.activation.dim == 0
 
 
+def row_of(m: Interpreter, value: Tensor, node: ast.AST) -> Tensor:
+    """A part of a tensor, or of the tuple of parts that it was split into."""
+    made = derive(m, node, value)
+    made.shape = value.pieces or (value.shape[1:] if value.shape else None)
+    made.dtype = value.dtype
+    return made
+
+
 _TARGETS = ("target", "label", "y", "labels", "targets", "class", "mask")
 
 
@@ -310,6 +318,7 @@ def element(m: Interpreter, value: Tensor, index: Value, node: ast.AST) -> Tenso
         made.shape, made.dtype = shapes.indexed(value.shape, index), value.dtype
     if isinstance(index, (Tensor, Unknown)):
         made.rows_of, made.rows_index = value, m.key(index)
+        made.several_rows = index.shape is not None and len(index.shape) == 1 != index.shape[0]
     made.grad_of, made.data_of = value.grad_of, value.data_of
     if is_sliced(m, index):
         made.of = (value, index)
