@@ -85,15 +85,16 @@ def _check_cuda(device: torch.device) -> None:
 
 OUT_OF_MEMORY = re.compile(
     r"can't allocate memory|not enough memory|out of memory|Unable to allocate|"
-    r"Cannot allocate memory",
+    r"Cannot allocate memory|STATUS_ALLOC_FAILED",
     re.IGNORECASE,
 )
-"""The texts of torch's, numpy's and the operating system's messages then."""
+"""The texts of torch's, numpy's, the operating system's, cuBLAS's and cuDNN's messages then."""
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether the error is that memory ran out. On the CPU torch raises a bare RuntimeError,
-    which only its text distinguishes from others."""
+    """Whether the error is that memory ran out. On the CPU, and for the libraries of CUDA that take
+    memory themselves, torch raises a bare RuntimeError, which only its text distinguishes from
+    others."""
     if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
         return True
     return isinstance(error, RuntimeError) and bool(OUT_OF_MEMORY.search(str(error)))

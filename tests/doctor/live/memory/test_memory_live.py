@@ -385,10 +385,12 @@ def test_state_that_is_not_made_yet(kind: str, options: dict[str, Any]) -> None:
          33_554_432),
         (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has"),
          20 * MIB),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+         None),
         (MemoryError("Unable to allocate 1.50 GiB for an array"), 1536 * MIB),
         (MemoryError(), None),
     ],
-    ids=["cpu", "cuda", "numpy", "python"],
+    ids=["cpu", "cuda", "cublas", "numpy", "python"],
 )  # fmt: skip
 def test_what_could_not_be_had(error: Exception, asked: int | None) -> None:
     assert is_out_of_memory(error)
