@@ -62,5 +62,5 @@ class Track:
         """The parts of the latest batch of a loader."""
         self.indices: Sequence[Any] = ()
         """Its samples in the data set, where they are known."""
-        self.loader: Any = None
-        """The loader that gives a batch now."""
+        self.iterator: Any = None
+        """The loader's iterator that gives a batch now: the loader itself may be gone."""

@@ -130,6 +130,8 @@ class LoaderOverlap(Measured):
     common: int
     by_content: bool = False
     """Their rows are equal; else they are the same entries of the same data."""
+    written: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    """The names in the expressions that make the two."""
 
 
 @dataclass(eq=False, kw_only=True)

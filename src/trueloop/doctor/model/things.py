@@ -57,12 +57,9 @@ class Model(Nested, Thing):
     complete: bool = True
     """All its children are known; False for a model made by foreign code."""
     parents: list[Model] = field(default_factory=list)
-    wrapper: str = ""
-    """`ddp`, `dp`, `compile`, `fsdp`, `ema`, ...; empty for none."""
-    asks_mode: bool = False
-    """Its own code asks whether it trains."""
-    pretrained: bool = False
-    """A library makes it with weights that are trained (in source)."""
+    wrapper: str = ""  # `ddp`, `dp`, `compile`, `fsdp`, `ema`, ...; empty for none
+    asks_mode: bool = False  # its own code asks whether it trains
+    pretrained: bool = False  # a library makes it with weights that are trained (in source)
     names_parameters: bool = False
     """Its class overrides `parameters()`, `modules()` or the like (in source)."""
     parameters_of: list[Model] | None = field(default_factory=list, repr=False)
@@ -89,7 +86,10 @@ class Model(Nested, Thing):
                 return True
             head, _, short = member.kind.rpartition(".")  # of an own Transformer the parts decide
             if short in MODE_DEPENDENT_LAYERS and (head[:5] == "torch" or short[:5] != "Trans"):
-                if member.arguments.get("p") not in (0, 0.0):
+                rate = member.arguments.get("p", 1)
+                if rate is None and member.guards:
+                    found = None  # `if rate > 0: layers.append(nn.Dropout(rate))`
+                elif rate not in (0, 0.0):
                     return True
             elif not member.complete:
                 found = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trueloop.doctor.model.events import Event
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.measurements import Measured
 from trueloop.doctor.model.things import Loader, Tensor
 
@@ -45,3 +46,12 @@ class ColumnsPicked(Event):
 
     source: Tensor
     columns: Tensor
+
+
+@dataclass(eq=False, kw_only=True)
+class OrderedSlice(Event):
+    """The next run of labels that are in order was taken: `y[i : i + size]` (in source)."""
+
+    part: Tensor
+    ordered: Location
+    """Where they were put in order."""

@@ -97,20 +97,20 @@ def test_seeds_are_seen_and_undone() -> None:
 def test_samples_that_a_loader_reaches() -> None:
     rows = torch.randn(20, 3)
     base = TensorDataset(rows[5:])
-    key, _, samples = data._reach(DataLoader(Subset(Subset(base, range(4, 12)), [1, 3]))) or (
-        0,
-        0,
-        0,
-    )
+    # Each loader is gone when its iterator is asked.
+    part = Subset(Subset(base, range(4, 12)), [1, 3])
+    key, _, samples = data._reach(iter(DataLoader(part))) or (0, 0, 0)
     assert samples == frozenset((10, 12))
-    other = data._reach(DataLoader(TensorDataset(rows[:8]), sampler=SubsetRandomSampler([2])))
+    sampler = SubsetRandomSampler([2])
+    other = data._reach(iter(DataLoader(TensorDataset(rows[:8]), sampler=sampler)))
     assert other is not None
     assert other[0] == key
     assert other[2] == frozenset([2])
     windows = torch.arange(30.0).unfold(0, 4, 1)
-    found = data._reach(DataLoader(TensorDataset(windows)))
+    found = data._reach(iter(DataLoader(TensorDataset(windows))))
     assert found is not None
     assert found[0][0] == "object"
+    assert data._reach(iter(DataLoader(TensorDataset(windows), batch_size=None))) is None
 
 
 def test_no_batch_is_kept(watcher: Watcher) -> None:

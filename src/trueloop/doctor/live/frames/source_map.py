@@ -280,6 +280,15 @@ def names_in(place: Location) -> Iterator[str]:
             yield node.id
 
 
+def names_of_call(place: Location) -> tuple[str, ...]:
+    """The names in the call at a place, without those around it."""
+    statement = source_of(place.path).statement_at(place.line) if place.line else None
+    for node in walk(statement) if statement is not None else ():
+        if isinstance(node, ast.Call) and _is_at(node, place):
+            return tuple(each.id for each in walk(node) if isinstance(each, ast.Name))
+    return ()
+
+
 @lru_cache(maxsize=2048)
 def calls_method(path: str, name: str, method: str) -> bool:
     """A file calls a method on something of this name, whatever it belongs to."""

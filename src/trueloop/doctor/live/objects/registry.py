@@ -97,8 +97,6 @@ class ObjectRegistry:
         """Parameter -> weak references to the modules that contain it."""
         self.asked = WeakMap[dict[int, list[Any]]]()
         """Iterator of a loader -> the samples of the batches that it has asked for."""
-        self.loaders = WeakMap[weakref.ref[DataLoader[Any]]]()
-        """Iterator of a loader -> the loader."""
         self.optimizers: list[weakref.ref[torch.optim.Optimizer]] = []
         self.frozen: list[weakref.ref[torch.optim.Optimizer]] = []
         """Optimizers that have had groups with nothing but frozen parameters."""

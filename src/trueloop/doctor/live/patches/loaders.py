@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import weakref
 from collections.abc import Callable
 from functools import partial
 from time import perf_counter
@@ -64,7 +63,6 @@ def _iter(
             if isinstance(thing.sampler, Sampler):
                 _note_epoch(self, thing.sampler)
             recorder.things.objects.put(iterator, thing)
-            recorder.things.loaders.put(iterator, weakref.ref(self))
             hub.loader_begins(self, thing, iterator, begin, end)
 
         hub.guarded(say)
@@ -214,7 +212,6 @@ def _fetched(
     event = recorder.send(
         track, BatchFetched, here, {"loop": loop, "loader": loader, "batch": tuple(parts)}
     )
-    held = recorder.things.loaders.get(iterator)
-    track.batch, track.loader = tuple(parts), None if held is None else held()
+    track.batch, track.iterator = tuple(parts), iterator
     hub.fetched(batch, event)
-    track.loader = None
+    track.iterator = None

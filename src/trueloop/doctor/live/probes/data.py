@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 from torch.utils.data import (
+    BatchSampler,
     RandomSampler,
     SequentialSampler,
     Subset,
@@ -19,7 +20,7 @@ from torch.utils.data import (
     TensorDataset,
 )
 
-from trueloop.doctor.live.frames import user_frames
+from trueloop.doctor.live.frames import source_map, user_frames
 from trueloop.doctor.live.objects import autograd_graph, inspection
 from trueloop.doctor.live.probes.equal_rows import equal_rows
 from trueloop.doctor.live.probes.probe import Probe
@@ -33,8 +34,6 @@ from trueloop.doctor.model.measurements import (
 from trueloop.doctor.model.things import Loader
 
 if TYPE_CHECKING:
-    from torch.utils.data import DataLoader
-
     from trueloop.doctor.live.context import Context
     from trueloop.doctor.model.events import Event
 
@@ -244,6 +243,10 @@ class _Table:
         return sorted({*equal, *(self._pairs or {})})
 
 
+_LOADERS = 64
+"""The latest ones are compared: folds may make two in every epoch."""
+
+
 class Overlap(Probe):
     """Which samples the loaders have in common."""
 
@@ -257,8 +260,7 @@ class Overlap(Probe):
         loader = event.loader
         if loader is None or loader in self._loaders:
             return
-        actual = self.watcher.track().loader
-        reached = None if actual is None else _reach(actual)
+        reached = _reach(self.watcher.track().iterator)
         if reached is None:
             return
         key, dataset, samples = reached
@@ -273,20 +275,27 @@ class Overlap(Probe):
                 overlap = LoaderOverlap(
                     loader=loader, size=len(samples), other=other, other_size=len(theirs),
                     common=common or equal, by_content=not common,
+                    written=(
+                        source_map.names_of_call(loader.made),
+                        source_map.names_of_call(other.made),
+                    ),
                 )  # fmt: skip
                 self.watcher.measure(overlap.at(event))
-        if len(self._loaders) < 64:
-            self._loaders[loader] = (key, weakref.ref(dataset), samples)
+        if len(self._loaders) == _LOADERS:
+            del self._loaders[next(iter(self._loaders))]
+        self._loaders[loader] = (key, weakref.ref(dataset), samples)
 
 
-def _reach(loader: DataLoader[Any]) -> tuple[Any, Any, frozenset[int]] | None:
-    """The data set and the samples that a loader draws from; None where that is not known."""
-    dataset, sampler = loader.dataset, loader.sampler
-    if not hasattr(type(dataset), "__len__") or not hasattr(type(dataset), "__getitem__"):
-        return None
-    if loader.batch_sampler is None or type(loader.batch_sampler).__module__ != (
+def _reach(iterator: Any) -> tuple[Any, Any, frozenset[int]] | None:
+    """The data set and the samples that a loader draws from, by its iterator; None where that is
+    not known."""
+    dataset, batches = (getattr(iterator, name, None) for name in ("_dataset", "_index_sampler"))
+    if not isinstance(batches, BatchSampler) or type(batches).__module__ != (
         "torch.utils.data.sampler"
     ):
+        return None
+    sampler = batches.sampler
+    if not hasattr(type(dataset), "__len__") or not hasattr(type(dataset), "__getitem__"):
         return None
     if inspection.is_a(sampler, SubsetRandomSampler):
         samples = [int(each) for each in sampler.indices]

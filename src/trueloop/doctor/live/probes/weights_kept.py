@@ -54,9 +54,9 @@ class KeptWeights(Probe):
             known = self._seen.get(parameter)
             if known is None or not known.each or known.version < 0:
                 return
-            # The step that was seen last is counted once it is over.
-            steps = self.watcher.updates - known.updates
+            # The step that was seen last was counted once it was over.
+            steps = self.watcher.updates - known.updates - 1
             grown = autograd_graph.version(parameter) - known.version
-            if grown in (known.each * (steps - 1), known.each * steps) and grown >= 0:
+            if grown == known.each * steps and grown >= 0:
                 models, _ = self.watcher.things.models_of(held)
                 self.watcher.measure(WeightsKept(models=models))

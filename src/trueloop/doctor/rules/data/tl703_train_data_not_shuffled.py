@@ -40,7 +40,8 @@ sorted by label. In a running program the labels at the loss are observed: over 
 over at least four classes, each class must come in one run. Not reported: loaders used only for
 validation or for gradients that no step in the loop applies (adversarial examples, saliency maps),
 loops that ignore the labels (`for images, _ in loader`), one batch with everything, and an unknown
-order of labels.
+order of labels. Batches that are cut by hand (`y[i : i + size]`, `y.split(size)`) are read as
+well.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ from trueloop.doctor.model.events import (
     EscapedToUnknown,
     Event,
     LoopLeft,
+    Loss,
     ManualUpdate,
     OptimizerStep,
     SamplingGap,
@@ -59,8 +61,11 @@ from trueloop.doctor.model.events import (
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.measurements import LabelRuns
 from trueloop.doctor.model.things import Dataset, Loader, Loop, Optimizer, Sampler
+from trueloop.doctor.model.value_events import OrderedSlice
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import batch_loop, called, trained_loader
+
+_SHUFFLE = "Shuffle the samples in every epoch."
 
 
 @dataclass
@@ -83,6 +88,10 @@ class TrainDataNotShuffled(Rule):
         self._orders: dict[Loop, _Order] = {}
         self._fed: dict[Loop, list[tuple[Loader, Location]]] = {}
         """Loops that have computed gradients of sorted samples, and have not stepped yet."""
+        self._slices: dict[int, OrderedSlice] = {}
+        """By the identity of the labels."""
+        self._cut: dict[Loop, tuple[Location, Location]] = {}
+        """Loops that have computed a loss of such labels: its place, and where they were sorted."""
 
     def on_label_runs(self, event: LabelRuns) -> None:
         turn = event.turn
@@ -115,10 +124,13 @@ class TrainDataNotShuffled(Rule):
     def _check(self, loop: Loop, order: _Order, whole: bool) -> None:
         """Each class came in one piece."""
         labels = {label for label, _ in order.runs}
-        if order.mixed or not order.trained or len(labels) < (2 if whole else 4):
+        if order.mixed or not order.trained:
             return
-        count = int(sum(number for _, number in order.runs))
-        if len(labels) < len(order.runs) or count < 10 * len(labels) or len(order.turns) < 2:
+        runs, again = _once(order)
+        if len(labels) < (2 if whole or again else 4) or len(labels) < len(runs):
+            return
+        count = int(sum(number for _, number in runs))
+        if count < 10 * len(labels) or len(order.turns) < 2:
             return
         loader = loop.loader
         if loader is not None and not _in_order(loader):
@@ -128,10 +140,18 @@ class TrainDataNotShuffled(Rule):
             f"{called(loader, 'This data')} is not shuffled, and its samples are sorted by"
             f" class: {count} samples came in {len(labels)} runs, one per class. Each"
             " update learns a single class and forgets the others.",
-            fix="Pass `shuffle=True`."
-            if loader is not None
-            else "Shuffle the samples in every epoch.",
+            fix="Pass `shuffle=True`." if loader is not None else _SHUFFLE,
         )
+
+    def on_ordered_slice(self, event: OrderedSlice) -> None:
+        self._slices[id(event.part)] = event
+
+    def on_loss(self, event: Loss) -> None:
+        cut, turn = self._slices.get(id(event.target)), event.turn
+        if cut is None or turn is None or not event.grad or turn.loop.turns == 1:
+            return
+        if turn.loop.loader is None and len(event.turns) > 1:
+            self._cut[turn.loop] = (event.place, cut.ordered)
 
     def on_optimizer_step(self, event: OptimizerStep) -> None:
         self._trains(event)
@@ -151,6 +171,16 @@ class TrainDataNotShuffled(Rule):
                 order.trained = True
             for loader, ordered in self._fed.pop(turn.loop, ()):
                 self._report(loader, ordered)
+            cut = self._cut.pop(turn.loop, None)
+            if cut is not None:
+                self.report(
+                    cut[0],
+                    "The samples of this loss come in the same order in every epoch, and they are"
+                    " sorted by class: most batches contain a single class, and each update learns"
+                    " that class and forgets the others.",
+                    fix=_SHUFFLE,
+                    related=[(cut[1], "sorts the samples")],
+                )
 
     def on_backward(self, event: Backward) -> None:
         loader = trained_loader(event)
@@ -175,6 +205,18 @@ class TrainDataNotShuffled(Rule):
             fix="Pass `shuffle=True`.",
             related=[(ordered, "sorts the samples")],
         )
+
+
+def _once(order: _Order) -> tuple[list[list[float]], bool]:
+    """The runs of labels of one pass over the data, where a loop that makes batches by hand is
+    gone through again and again, with each class in several batches; and whether it is."""
+    runs = order.runs
+    period = next((i for i, run in enumerate(runs) if i and run[0] == runs[0][0]), len(runs))
+    again = len(runs) >= 2 * period and len(order.turns) >= 2 * len(runs)
+    # The last run may not be over.
+    if not again or any(run != runs[i - period] for i, run in enumerate(runs[:-1]) if i >= period):
+        return runs, False
+    return runs[:period], True
 
 
 def _in_order(loader: Loader) -> bool:

@@ -35,7 +35,8 @@ train_set, val_set = random_split(data, [0.8, 0.2])
 In a running program: one model is trained on a loader and then evaluated, without gradients or in
 eval mode, on a different one; both read the same data set object (or slices of the same tensor),
 and some samples are the same. If all evaluated samples were trained on, the loader must be called
-validation or test: otherwise it may be an intended training score. A new optimizer does not make a
+validation or test, or hold the samples that the current fold does not train on: otherwise it may be
+an intended training score. A new optimizer does not make a
 model a new one, unless its weights were changed in between (folds). In tables of tensors, rows are
 compared too, where they are equal in numbers of which there are many: duplicated before the split.
 Not reported: a model whose weights were loaded or drawn again, the training loader itself, and
@@ -58,6 +59,7 @@ from trueloop.doctor.model.measurements import LoaderOverlap, WeightsKept
 from trueloop.doctor.model.things import Loader, Model, Optimizer, Tensor
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import batch_loop, called, trained_loader
+from trueloop.doctor.rules.shared.passes import names_validation
 
 _HELD_OUT = re.compile(r"val|test|dev|held|hold|eval", re.I)
 _TRAIN = re.compile(r"train|fit", re.I)
@@ -70,14 +72,19 @@ class TrainValOverlap(Rule):
         super().__init__()
         self._common: dict[frozenset[Loader], tuple[int, dict[Loader, int]]] = {}
         self._trained: dict[Loader, set[Model]] = {}
+        self._last: Loader | None = None
+        """The one that was trained on last."""
         self._equal: set[frozenset[Loader]] = set()
         """Loaders with equal rows, that are not the same entries."""
+        self._written: dict[Loader, tuple[str, ...]] = {}
+        """The names in the expressions that make loaders."""
         self._kept: list[Model] = []
 
     def on_loader_overlap(self, event: LoaderOverlap) -> None:
         both = frozenset((event.loader, event.other))
         sizes = {event.loader: event.size, event.other: event.other_size}
         self._common[both] = (event.common, sizes)
+        self._written.update(zip((event.loader, event.other), event.written, strict=True))
         if event.by_content:
             self._equal.add(both)
 
@@ -88,6 +95,7 @@ class TrainValOverlap(Rule):
         loader = trained_loader(event)
         if loader is not None and event.loss is not None:
             self._trained.setdefault(loader, set()).update(event.loss.models)
+            self._last = loader
 
     def on_state_dict_loaded(self, event: StateDictLoaded) -> None:
         if isinstance(event.thing, Model):
@@ -113,8 +121,24 @@ class TrainValOverlap(Rule):
             if found is None or not any(each.shares_parameters(event.model) for each in models):
                 continue
             common, sizes = found
-            if common < sizes[loader] or _is_held_out(loader):
+            if (
+                common < sizes[loader]
+                or _is_held_out(loader, self._written[loader])
+                or self._is_left_out(loader, trained)
+            ):
                 self._report(event.place, loader, trained, common, sizes)
+
+    def _is_left_out(self, loader: Loader, trained: Loader) -> bool:
+        """Its samples are those that the current fold does not train on, and a former one did: the
+        training samples of the two folds overlap, and hold more than these."""
+        last = self._last
+        if last is None or last is trained:
+            return False
+        both, rest = frozenset((loader, trained)), frozenset((last, trained))
+        if frozenset((loader, last)) in self._common or rest not in self._common:
+            return False
+        sizes = self._common[both][1]
+        return sizes[trained] > sizes[loader]
 
     def _report(
         self, read: Location, loader: Loader, trained: Loader, common: int, sizes: dict[Loader, int]
@@ -149,7 +173,10 @@ def _read_from(event: ModelForward) -> Loader | None:
     return loop.loader if loop is not None else None
 
 
-def _is_held_out(loader: Loader) -> bool:
+def _is_held_out(loader: Loader, written: tuple[str, ...]) -> bool:
     names = [loader.name, loader.dataset.name if loader.dataset is not None else ""]
+    if not any(names):
+        # `DataLoader(Subset(data, val_rows))`, without a name of its own
+        return any(map(names_validation, written)) and not any(map(_TRAIN.search, written))
     named = any(_HELD_OUT.search(name) for name in names)
     return named and not any(_TRAIN.search(name) for name in names)

@@ -6,10 +6,18 @@ import ast
 
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.nodes import walk
-from trueloop.doctor.model.things import Dataset, Tensor
+from trueloop.doctor.model.things import Dataset, Loop, Tensor
+from trueloop.doctor.model.value_events import OrderedSlice
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.syntax import once, size_of, written
-from trueloop.doctor.static.interpreter.values import Class, Function, Value, constant
+from trueloop.doctor.static.interpreter.values import (
+    Class,
+    Constant,
+    Function,
+    Sequence,
+    Value,
+    constant,
+)
 from trueloop.doctor.static.stubs.class_after_class import (
     attribute_returned,
     class_after_class,
@@ -21,7 +29,7 @@ _FILLED = frozenset("zeros ones full zeros_like ones_like full_like".split())
 _SAME = frozenset(
     "unsqueeze squeeze view reshape long float int double to type flatten ravel clone contiguous"
     " astype tensor as_tensor from_numpy array asarray LongTensor FloatTensor cpu cuda numpy copy"
-    " requires_grad_".split()
+    " requires_grad_ split chunk tensor_split".split()
 )
 
 
@@ -37,6 +45,25 @@ def sorted_by_label(m: Interpreter, tensors: list[Value]) -> Location | None:
         if tree is not None and node is not None and is_ordered(node, tree):
             return place
     return None
+
+
+def notice_slice(
+    m: Interpreter, labels: Tensor, index: Value | None, part: Tensor, node: ast.AST
+) -> None:
+    """Note a run of labels, or a part of those that were split (without an index), where they are
+    in order and a loop takes one after the other."""
+    if not m.turns or m.inside_models or not (index is None or _goes_forward(index)):
+        return
+    ordered = sorted_by_label(m, [labels, labels])
+    if ordered is not None:
+        m.emit(OrderedSlice, node, part=part, ordered=ordered)
+
+
+def _goes_forward(index: Value) -> bool:
+    """`[i : i + size]`, with a number that a `range` counts."""
+    start = index.values[0] if isinstance(index, Sequence) and index.kind == "slice" else None
+    loop = start.loop_variant if isinstance(start, Constant) else None
+    return isinstance(loop, Loop) and loop.counted
 
 
 def _tree(m: Interpreter, path: str) -> ast.Module | None:
@@ -99,6 +126,8 @@ def is_ordered(node: ast.expr, tree: ast.Module, depth: int = 6) -> bool:
 
 def _joins_labels(parts: ast.expr, tree: ast.Module, depth: int) -> bool:
     if isinstance(parts, ast.Name):
+        if _is_filled_by_class(parts, tree):
+            return True
         value = _assigned(parts, tree)
         return value is not None and depth > 0 and _joins_labels(value, tree, depth - 1)
     if isinstance(parts, (ast.ListComp, ast.GeneratorExp)):

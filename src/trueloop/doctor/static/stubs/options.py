@@ -59,12 +59,13 @@ def default_texts(m: Interpreter, value: Value) -> list[str]:
 
 
 def dropout_rate(m: Interpreter, value: Value) -> float | None:
-    """The rate of a dropout; 0 of an option that is 0 unless somebody gives it, and of an entry of
-    a configuration that the program only ever writes as 0. None if unknown."""
+    """The rate of a dropout: an option's default, and 0 for an entry of a configuration that the
+    program only ever writes as 0. None if unknown."""
     if isinstance(value, Constant):
         return value.value if isinstance(value.value, (int, float)) else None
-    if option_default(m, value) in (0, 0.0):
-        return 0
+    default = option_default(m, value)
+    if isinstance(default, (int, float)):
+        return default
     return 0 if _settings_of(m, value) == {0} else None
 
 

@@ -25,6 +25,7 @@ from trueloop.doctor.static.interpreter.values import (
     varies,
 )
 from trueloop.doctor.static.stubs import constant_gradients, tensor_shapes as shapes
+from trueloop.doctor.static.stubs.label_order import notice_slice
 from trueloop.doctor.static.stubs.manual_updates import notice, replaced_gradient
 from trueloop.doctor.static.stubs.thawing import thaws_later
 
@@ -290,6 +291,8 @@ def row_of(m: Interpreter, value: Tensor, node: ast.AST) -> Tensor:
     made = derive(m, node, value)
     made.shape = value.pieces or (value.shape[1:] if value.shape else None)
     made.dtype = value.dtype
+    if value.pieces:
+        notice_slice(m, value, None, made, node)
     return made
 
 
@@ -320,6 +323,7 @@ def element(m: Interpreter, value: Tensor, index: Value, node: ast.AST) -> Tenso
         made.rows_of, made.rows_index = value, m.key(index)
         made.several_rows = index.shape is not None and len(index.shape) == 1 != index.shape[0]
     made.grad_of, made.data_of = value.grad_of, value.data_of
+    notice_slice(m, value, index, made, node)
     if is_sliced(m, index):
         made.of = (value, index)
         m.emit(Sliced, node, data=value, index=index, result=made)
