@@ -1,10 +1,11 @@
-"""Events about what an optimizer holds."""
+"""Events about what an optimizer holds, and its learning rates."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from trueloop.doctor.model.events import Event
+from trueloop.doctor.model.measurements import Measured
 from trueloop.doctor.model.things import Model, Optimizer
 
 
@@ -16,3 +17,13 @@ class GroupAdded(Event):
     optimizer: Optimizer
     models: tuple[Model, ...] = ()
     """The modules that they are of; empty if they are not known."""
+
+
+@dataclass(eq=False, kw_only=True)
+class RateSet(Measured):
+    """The program itself sets a learning rate: `group["lr"] = rate`. Live, the rates of an
+    optimizer are no longer those of its step before, whatever set them."""
+
+    optimizer: Optimizer
+    rested: bool = False
+    """Steps before had the same rates as those before them (live)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from trueloop.doctor.live.hub import Hub
 from trueloop.doctor.live.memory import recorded_shapes
 from trueloop.doctor.live.probes import (
+    changed_rates,
     constant_terms,
     data,
     dict_lengths,
@@ -50,6 +51,7 @@ PROBES: tuple[type[Probe], ...] = (
     weights_kept.KeptWeights,
     frozen_parts.FrozenParts,
     mode_layers.ModeLayers,
+    changed_rates.ChangedRates,
 )
 """In the order in which they hear of a moment."""
 

@@ -39,19 +39,29 @@ or only before it, counts too; so does one without a name, made in a statement o
 key of a dictionary. Not reported: schedules inside a `SequentialLR` or `ChainedScheduler`, those
 passed to code that cannot be read (a trainer, `accelerator.prepare`, the warm-up of a library),
 classes of the user's own with methods that may set learning rates, schedules inside of such a class
-that steps, schedules read with `get_lr()`, and files that call `step` on anything of that name, or
-have that call in a comment.
+that steps, schedules read with `get_lr()`, files that call `step` on anything of that name, or
+have that call in a comment, and programs that set the learning rate themselves (`group["lr"] =
+rate`) in more than the first epoch.
 """
 
 from __future__ import annotations
 
 from trueloop.doctor.model.events import SchedulerStep
+from trueloop.doctor.model.optimizer_events import RateSet
 from trueloop.doctor.model.things import Scheduler
 from trueloop.doctor.rules.shared.schedule_clock import ENOUGH, ScheduleClock, ScheduleRule, called
 
 
 class SchedulerNeverSteps(ScheduleRule):
     code = "TL606"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._set: list[RateSet] = []
+
+    def on_rate_set(self, event: RateSet) -> None:
+        if len(self._set) < ENOUGH:
+            self._set.append(event)
 
     def on_scheduler_step(self, event: SchedulerStep) -> None:
         super().on_scheduler_step(event)
@@ -77,6 +87,10 @@ class SchedulerNeverSteps(ScheduleRule):
         turns = {clock.own(step)[-1] for step in clock.steps if clock.own(step)}
         if len(turns) < 2:
             return
+        by_hand = self._set_by_hand(clock)
+        if _keeps_setting(by_hand, clock):
+            self.refute(scheduler.made)
+            return
         name = scheduler.name or "scheduler"
         optimizer = f"`{scheduler.optimizer.name}`" if scheduler.optimizer.name else "its optimizer"
         self.report(
@@ -85,6 +99,8 @@ class SchedulerNeverSteps(ScheduleRule):
             + (
                 f"its part of the schedule of {optimizer} never comes."
                 if self._others_step(scheduler)
+                else f"the learning rate of {optimizer} stays where the program has set it."
+                if by_hand
                 else f"{optimizer} trains with its initial learning rate for the whole run."
             ),
             related=[(clock.steps[0].place, "the optimizer steps here")],
@@ -96,6 +112,18 @@ class SchedulerNeverSteps(ScheduleRule):
                 " epoch, depending on the unit of its length."
             ),
         )
+
+    def _set_by_hand(self, clock: ScheduleClock) -> list[RateSet]:
+        """The moments while it trains when the program itself sets the rate of its optimizer."""
+        if self._others_step(clock.scheduler):
+            return []
+        loops = {turn.loop for step in clock.steps for turn in clock.own(step)}
+        return [
+            event
+            for event in self._set
+            if event.optimizer is clock.scheduler.optimizer
+            and any(turn.loop in loops for turn in event.turns)
+        ]
 
     def _others_step(self, scheduler: Scheduler) -> bool:
         """The same optimizer has a second schedule, and that one steps."""
@@ -126,3 +154,11 @@ class SchedulerNeverSteps(ScheduleRule):
             related=[(other.place, "its optimizer steps here")],
             fix="Move `scheduler.step()` into the loop over epochs.",
         )
+
+
+def _keeps_setting(by_hand: list[RateSet], clock: ScheduleClock) -> bool:
+    """Or may do so: it is not just a warm-up by hand that the schedule should follow."""
+    later = any(turn.index > 0 for event in by_hand for turn in clock.own(event)[:1])
+    if later or any(event.guards or event.rested for event in by_hand):
+        return True
+    return bool(by_hand) and by_hand[-1].serial > clock.steps[len(clock.steps) // 2].serial

@@ -6,7 +6,7 @@ import ast
 
 from trueloop.doctor.model.events import Event, Made, OptimizerStep, ZeroGrad
 from trueloop.doctor.model.nodes import walk
-from trueloop.doctor.model.optimizer_events import GroupAdded
+from trueloop.doctor.model.optimizer_events import GroupAdded, RateSet
 from trueloop.doctor.model.things import Model, Optimizer, Tensor
 from trueloop.doctor.static.interpreter.calls import enter, take_over
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
@@ -287,9 +287,11 @@ def set_groups(m: Interpreter, optimizer: Optimizer, groups: Value, node: ast.AS
 def set_in_group(
     m: Interpreter, group: DictValue, key: object, value: Value, node: ast.AST
 ) -> None:
-    """`optimizer.param_groups[0]["params"] = list(model.parameters())`."""
+    """`optimizer.param_groups[0]["params"] = list(model.parameters())`, or its `"lr"`."""
     holder = holder_of(group)
-    if holder is not None and key == "params":
+    if holder is not None and key == "lr":
+        m.emit(RateSet, node, optimizer=holder)
+    elif holder is not None and key == "params":
         models = value.models if isinstance(value, Parameters) else []
         holder.models += [each for each in models if each not in holder.models]
         m.emit(GroupAdded, node, optimizer=holder, models=tuple(models))
