@@ -32,6 +32,7 @@ IN_NUMBERS = frozenset(
         "TL605-bad_function_of_one_epoch",
         "TL605-bad_stops_when_it_is_good",
         "TL801-bad_epoch_in_the_name",
+        "TL801-bad_head_of_before_and_step_in_the_name",
     }
 )
 """Of rules that read source too: faults that only show in the numbers of a run."""

@@ -142,6 +142,13 @@ class WeightsKept(Measured):
     models: list[Model]
 
 
+@dataclass(eq=False, kw_only=True)
+class LoadedPartReplaced(Measured):
+    """A module of a model whose weights were loaded was replaced by a new one."""
+
+    model: Model
+
+
 # ---------------------------------------------------------------------- parameters
 
 

@@ -54,14 +54,16 @@ class Registrations:
 
     def module(
         self, parent: nn.Module, name: str, child: nn.Module | None, frame: FrameType
-    ) -> None:
+    ) -> bool:
+        """Returns whether it takes the place of one whose weights were read."""
         old = parent._modules.get(name)
         if child is None or old is None or old is child:
-            return
+            return False
         if any(part is old for part in child.modules()):
-            return  # it continues inside of a wrapper
+            return False  # it continues inside of a wrapper
         self.modules.put(child, Registration(_sites(frame), True))
         self.displaced.put(old, weakref.ref(parent))
+        return bool(self.loaded.get(old)) and not self.loaded.get(child)
 
     def read(self, module: nn.Module) -> None:
         """The weights of a module were put in from outside."""

@@ -17,6 +17,7 @@ from trueloop.doctor.live.objects import autograd_graph, inspection
 from trueloop.doctor.live.objects.registry import ObjectRegistry
 from trueloop.doctor.model.events import ModelForward, ModeSet, ZeroGrad
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.measurements import LoadedPartReplaced
 from trueloop.doctor.model.things import MODE_DEPENDENT_LAYERS, Model, Tensor
 
 if TYPE_CHECKING:
@@ -50,9 +51,16 @@ def _module_registered(recorder: Recorder) -> Any:
     def hook(parent: nn.Module, name: str, child: Any) -> None:
         frame = sys._getframe(1)
         hub.guarded(recorder.things.registered, parent, child)
-        hub.guarded(recorder.registrations.module, parent, name, child, frame)
+        hub.guarded(_take_place, recorder, parent, name, child, frame)
 
     return hook
+
+
+def _take_place(
+    recorder: Recorder, parent: nn.Module, name: str, child: nn.Module | None, frame: FrameType
+) -> None:
+    if recorder.registrations.module(parent, name, child, frame):
+        recorder.emit(LoadedPartReplaced, frame, model=recorder.things.model(parent))
 
 
 def _parameter_registered(recorder: Recorder) -> Any:

@@ -44,9 +44,9 @@ A file is loaded; the model's weights and the first epoch of the loop, or a coun
 one in it, come from it; an optimizer of that model steps in the loop; and no optimizer of these
 weights loads a state. In a running program the count may also be in the file's name. A schedule
 that begins again beside an optimizer that was restored is reported too, also a `ReduceLROnPlateau`,
-which waits its whole patience again. Not reported: weights that are loaded for fine-tuning or
-evaluation, an epoch that is only printed, optimizers without state, and code that cannot be read
-and gets the checkpoint.
+which waits its whole patience again. Not reported: weights that are loaded for fine-tuning (a part
+of the model is new, or the file lacks some) or evaluation, an epoch that is only printed,
+optimizers without state, and code that cannot be read and gets the checkpoint.
 """
 
 from __future__ import annotations
@@ -57,9 +57,11 @@ from trueloop.doctor.model.events import (
     EscapedToUnknown,
     LoopEntered,
     OptimizerStep,
+    Replaced,
     SchedulerStep,
     StateDictLoaded,
 )
+from trueloop.doctor.model.measurements import LoadedPartReplaced
 from trueloop.doctor.model.things import NOWHERE, Checkpoint, Loop, Model, Optimizer, Scheduler
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called, checkpoint_of
@@ -96,12 +98,23 @@ class CheckpointWithoutOptimizer(Rule):
                 self._anything_is_restored()
             return
         source = checkpoint_of(event.state)
-        if source is not None:
+        if source is not None and not (event.missing or event.unexpected):
             self._models.append((source, event.thing, event))
         if self._unclear:
             self.refute(event.place)
         for optimizer in self._restored:
             self._refute(optimizer)
+
+    def on_replaced(self, event: Replaced) -> None:
+        self._begins_anew(event.model)
+
+    def on_loaded_part_replaced(self, event: LoadedPartReplaced) -> None:
+        self._begins_anew(event.model)
+
+    def _begins_anew(self, model: Model) -> None:
+        """A new head is trained on the loaded weights: the state of an optimizer of the old one is
+        of no use to it."""
+        self._models = [each for each in self._models if not each[1].shares_parameters(model)]
 
     def on_escaped_to_unknown(self, event: EscapedToUnknown) -> None:
         if event.callee.rpartition(".")[2] in _OF_TENSORS:
