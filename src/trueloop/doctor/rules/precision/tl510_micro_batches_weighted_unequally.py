@@ -57,10 +57,11 @@ pixel), class weights, several losses of one batch, and losses that are not divi
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Backward, GradEdited, Loss, OptimizerStep
+from trueloop.doctor.model.events import Backward, BatchFetched, GradEdited, Loss, OptimizerStep
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.known_values import Sequence
 from trueloop.doctor.model.loss_measurements import CountedBatch, UpdateOfMicroBatches
-from trueloop.doctor.model.things import Criterion, Size, Tensor
+from trueloop.doctor.model.things import Criterion, Loop, Size, Tensor
 from trueloop.doctor.rules.shared.step_order import StepRule, may_change_gradients, micro
 
 _APART = 1.1
@@ -79,6 +80,8 @@ class MicroBatchesWeightedUnequally(StepRule):
         """Where they were computed last."""
         self.padding: dict[Criterion, frozenset[float]] = {}
         """The numbers that fill up their targets."""
+        self.lists: set[Loop] = set()
+        """Loops over batches that a loader has given before."""
         self.edited = False
         self.uneven: dict[Location, list[list[CountedBatch]]] = {}
         self.largest: dict[Location, int] = {}
@@ -87,6 +90,10 @@ class MicroBatchesWeightedUnequally(StepRule):
         """Shorter ones, which may be the last of their loops."""
 
     # ------------------------------------------------------------------ in source
+
+    def on_batch_fetched(self, event: BatchFetched) -> None:
+        if event.loader is None and any(isinstance(e, Tensor) for e in _parts(event.batch)):
+            self.lists.add(event.loop)
 
     def on_loss(self, event: Loss) -> None:
         self.losses[event.criterion] = event.place
@@ -126,7 +133,8 @@ class MicroBatchesWeightedUnequally(StepRule):
             return None
         if loss.reduced != "mean" or not loss.divided or loss.divided_by != size:
             return None
-        criterion, loader = next(iter(loss.criteria)), turn.loop.loader
+        criterion = next(iter(loss.criteria))
+        loader = loss.loader if turn.loop in self.lists else turn.loop.loader
         if loader is not None and loader.batch_size == 1:
             return None
         padding = self.padding.get(criterion, frozenset())
@@ -197,12 +205,19 @@ def _divisor(step: OptimizerStep, fed: list[Backward]) -> Size:
     """The number that the losses of an inner loop, which the step comes after, are divided by."""
     turns = [micro(each) for each in fed]
     loops = {each.loop for each in turns if each is not None}
-    if step.windows or len(loops) != 1 or len({*turns}) < 2 or None in turns:
+    if step.windows or len(loops) != 1 or None in turns:
         return None
     if any(each.loop in loops for each in step.turns):
         return None
     loss = fed[-1].loss
-    return loss.divided_by if loss is not None else None
+    size = loss.divided_by if loss is not None else None
+    # A list that collects batches has one here, and in a real run as many as its length says.
+    listed = isinstance(size, str) and size.startswith("len(<Sequence")
+    return size if listed or len({*turns}) > 1 else None
+
+
+def _parts(batch: object) -> list[object]:
+    return [*batch.values] if isinstance(batch, Sequence) else [batch]
 
 
 def _ratio(found: list[CountedBatch]) -> float:
