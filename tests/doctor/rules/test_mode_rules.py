@@ -256,6 +256,12 @@ for i, (x, y) in enumerate(train_loader):
         ("losses.append(loss)", ["TL204"]),
         ("losses += [loss]", ["TL204"]),
         ("table[i] = loss", ["TL204"]),
+        ("losses.append((i, loss))", ["TL204"]),
+        ("losses.append({'loss': loss, 'step': i})", ["TL204"]),
+        ("total = (total * i + loss) / (i + 1)", ["TL204"]),
+        ("losses.append({'loss': loss.detach(), 'step': i})", []),
+        ("losses.append((i, loss.item()))", []),
+        ("total = (total * i + loss.item()) / (i + 1)", []),
         ("table['last'] = loss", []),
         ("last = loss", []),
         ("total += loss.item()", []),
@@ -297,6 +303,35 @@ class Trainer:
 def test_what_an_unknown_loss_returns_beside_the_loss(second: str, expected: list[str]) -> None:
     found = check_text(TRAINER.format(second=second), "trainer.py", strict=True).findings
     assert [each.code for each in found if each.code == "TL204"] == expected
+
+
+UNKNOWN = """
+import torch
+from nets import build
+model = build("small")
+optimizer = torch.optim.Adam(model.parameters())
+log = []
+for step in range(50_000):
+    out = model(torch.randn(3, 4))
+    optimizer.zero_grad()
+    out["loss"].backward()
+    optimizer.step()
+    log.append({value})
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ('out["metrics"]', []),
+        ('{"metrics": out["metrics"], "step": step}', []),
+        ('out["loss"]', ["TL204"]),
+        ('(step, out["loss"])', ["TL204"]),
+    ],
+)
+def test_what_an_unknown_model_returns_under_a_name(value: str, expected: list[str]) -> None:
+    found = check_text(UNKNOWN.replace("{value}", value), "log.py", strict=True).findings
+    assert [each.code for each in found] == expected
 
 
 def test_detaching_is_the_remedy() -> None:

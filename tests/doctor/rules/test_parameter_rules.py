@@ -327,3 +327,45 @@ class Block(nn.Module):
 def test_a_class_that_a_notebook_never_makes(path: str, rest: str, expected: list[str]) -> None:
     found = check_text(SKETCH.format(rest=rest), path, strict=True).findings
     assert [each.code for each in found] == expected
+
+
+HELPER = """
+import library
+import torch
+import torchvision.models as models
+from abc import ABC
+from torch import nn
+class Part({base}):
+    def __init__(self, images):
+        self.stem = nn.Linear(images, 8)
+    def __call__(self, x):
+        return self.stem(x)
+class Whole(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part = Part(2)
+        self.out = nn.Linear(8, 1)
+    def forward(self, x):
+        return self.out(self.part(x))
+net = Whole()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(8, 4, 2):
+    optimizer.zero_grad()
+    net(x).square().mean().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("base", "expected"),
+    [
+        ("object", ["TL303"]),
+        ("ABC", ["TL303"]),
+        ("models.ResNet", []),
+        ("models.resnet.ResNet", []),
+        ("library.Base", []),
+    ],
+)
+def test_a_class_of_a_library_may_be_a_module(base: str, expected: list[str]) -> None:
+    found = check_text(HELPER.format(base=base), "part.py", strict=True).findings
+    assert [each.code for each in found] == expected

@@ -23,6 +23,16 @@ _CUTS = frozenset("range arange islice".split())
 _SHARES = frozenset("shard split_dataset_by_node".split())
 _SPLITS = frozenset("array_split tensor_split chunk".split())
 _PER_RANK = re.compile(r"rank|world|replica|num_(proc|gpu)", re.I)
+_COMPUTED = re.compile(
+    r"loss|err|cost|nll|kl|[mb]?ce$|mse|elbo|entropy|penalty|objective|logit|pred|out|recon|feat|emb"
+    r"|hidden",
+    re.I,
+)
+
+
+def names_a_tensor(name: str) -> bool:
+    """Of several things that a model or a loss returns, this one is more than a count."""
+    return _COMPUTED.search(name) is not None
 
 
 def tests_mode(definition: ast.AST) -> bool:

@@ -76,13 +76,9 @@ from trueloop.doctor.model.events import (
 from trueloop.doctor.model.findings import Location, Remedy, Replace, Severity
 from trueloop.doctor.model.measurements import MANY_GRAPHS, GraphsRetained
 from trueloop.doctor.model.things import Model, Tensor, Turn
+from trueloop.doctor.model.vocabulary import names_a_tensor
 from trueloop.doctor.rules.shared.recorded_validation import ValidationRule
 
-_WORTH = re.compile(
-    r"loss|err|cost|nll|kl|[mb]?ce$|mse|elbo|entropy|penalty|objective|logit|pred|out|recon|feat|emb"
-    r"|hidden",
-    re.I,
-)
 _FIX = "Store a number (`.item()`) or detach the tensor (`.detach()`)."
 
 
@@ -325,7 +321,7 @@ def _same_graph(loss: Tensor | None, tensor: Tensor) -> bool:
 
 def _may_be_a_number(tensor: Tensor) -> bool:
     """Of several things that a model or an unknown loss returns, one may be plain numbers."""
-    return tensor.position is not None and not _WORTH.search(tensor.name)
+    return tensor.position is not None and not names_a_tensor(tensor.name)
 
 
 def _where(kept: TensorRetained, own: Backward) -> Location:

@@ -31,7 +31,7 @@ from trueloop.doctor.static.interpreter.inference import guess, is_no_tensor
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, find_method
 from trueloop.doctor.static.interpreter.syntax import once, written
-from trueloop.doctor.static.interpreter.user_objects import keeps_layers_on_purpose
+from trueloop.doctor.static.interpreter.user_objects import is_plain_helper
 from trueloop.doctor.static.interpreter.values import (
     KEY,
     Class,
@@ -287,7 +287,7 @@ def _emit_write(m: Interpreter, owner: Model, name: str, value: object, node: as
         spelled = _spelling_of_nn(m)
         used = reads(owner.cls, name) if isinstance(owner.cls, Class) else None
     elif isinstance(value, Instance) and isinstance(owner.cls, Class):
-        helper = "" if keeps_layers_on_purpose(value.cls.node) else value.cls.name
+        helper = value.cls.name if is_plain_helper(value.cls) else ""
         used = bool(helper) and reads(owner.cls, name)
     m.emit(
         AttributeSet, node, model=owner, attribute=name, value=value,

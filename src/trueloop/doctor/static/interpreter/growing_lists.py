@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from trueloop.doctor.model.events import TensorRetained
+from trueloop.doctor.model.known_values import contents
 from trueloop.doctor.model.optimizer_events import GroupAdded
 from trueloop.doctor.model.things import NOWHERE, Tensor
 from trueloop.doctor.static.interpreter.emptied_holders import is_let_go
@@ -12,7 +13,7 @@ from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.list_lengths import note_added
 from trueloop.doctor.static.interpreter.loops import adds_in_part
 from trueloop.doctor.static.interpreter.syntax import written
-from trueloop.doctor.static.interpreter.values import Parameters, Sequence, Value
+from trueloop.doctor.static.interpreter.values import DictValue, Parameters, Sequence, Value
 from trueloop.doctor.static.stubs.optimizers import holder_of
 
 
@@ -41,11 +42,21 @@ def extend(
         m.emit(GroupAdded, node, optimizer=optimizer)
     for value in values:
         items.add(value)
-        if isinstance(value, Tensor) and value.graph and m.predates_turn(items.turns):
-            name = written(holder)
-            given = node.args if isinstance(node, ast.Call) else []
-            what = m.place(given[-1]) if given and len(values) == 1 else NOWHERE
-            m.emit(
-                TensorRetained, node, tensor=value, how="append", holder=name, container=items,
-                what=what, since=items.turns, let_go=is_let_go(m, node, holder),
-            )  # fmt: skip
+        if not m.predates_turn(items.turns):
+            continue
+        alone = isinstance(value, Tensor) and len(values) == 1
+        given = node.args if alone and isinstance(node, ast.Call) else []
+        for tensor in _tensors_of(value):
+            if tensor.graph:
+                m.emit(
+                    TensorRetained, node, tensor=tensor, how="append", holder=written(holder),
+                    container=items, what=m.place(given[-1]) if given else NOWHERE,
+                    since=items.turns, let_go=is_let_go(m, node, holder),
+                )  # fmt: skip
+
+
+def _tensors_of(value: Value) -> list[Tensor]:
+    """A tensor, or those of an entry: `history.append((step, loss))`, `outputs.append({"loss":
+    loss})`."""
+    held = contents(value) if isinstance(value, (Sequence, DictValue)) else [value]
+    return [each for each in held if isinstance(each, Tensor)]

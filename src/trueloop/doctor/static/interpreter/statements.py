@@ -116,12 +116,13 @@ def _assign(m: Interpreter, node: ast.Assign, scope: Scope) -> ControlFlow | Non
 
 
 def _stands_in(target: ast.expr, value: ast.expr) -> bool:
-    """`total = total + loss`, `mean = 0.9 * mean + 0.1 * loss`: the old one is part of the new."""
+    """`total = total + loss`, `mean = (mean * n + loss) / m`: the old one is part of the new."""
     if isinstance(value, ast.IfExp):
         return _stands_in(target, value.body) or _stands_in(target, value.orelse)
-    if not (isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.Sub))):
-        return False
-    return any(shape(target) == shape(each) for each in _weighted(value))
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div):
+        value = value.left
+    is_sum = isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.Sub))
+    return is_sum and any(shape(target) == shape(each) for each in _weighted(value))
 
 
 def _weighted(value: ast.expr) -> Iterator[ast.expr]:

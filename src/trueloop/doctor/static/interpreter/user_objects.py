@@ -22,6 +22,7 @@ from trueloop.doctor.static.interpreter.values import (
     Class,
     Function,
     Instance,
+    LibraryName,
     TrainerObject,
     Value,
 )
@@ -56,7 +57,9 @@ def new_object(m: Interpreter, cls: Class, node: ast.AST) -> Value:
     if sampler is not None:
         sampler.made = place
         return sampler
-    is_module = bool(shorts & MODULE_BASES) or any(base.startswith("torch.nn.") for base in bases)
+    is_module = bool(shorts & MODULE_BASES) or any(
+        base.startswith(("torch.nn.", "torchvision.models.")) for base in bases
+    )
     looks_like_one = cls.lookup("forward") is not None and cls.lookup("backward") is None
     if is_module or (bases and looks_like_one):
         complete = any(base.startswith("torch.nn.") for base in bases)
@@ -81,8 +84,22 @@ _ON_PURPOSE = frozenset(
 )
 
 
+_PLAIN_BASES = frozenset({"object", "ABC", "Protocol", "Generic"})
+
+
+def is_plain_helper(cls: Class) -> bool:
+    """Its objects are certainly no modules, and nothing says that it keeps layers on purpose. A
+    class of a library may be a module: `class Encoder(torchvision.models.ResNet)`."""
+    foreign = (kind for kind in cls.lineage() if not isinstance(kind, Class))
+    known = all(
+        isinstance(kind, LibraryName) and kind.name.rpartition(".")[2] in _PLAIN_BASES
+        for kind in foreign
+    )
+    return known and not _keeps_layers_on_purpose(cls.node)
+
+
 @once
-def keeps_layers_on_purpose(node: ast.AST) -> bool:
+def _keeps_layers_on_purpose(node: ast.AST) -> bool:
     """A class names what one needs for a teacher or an average of weights, which no optimizer
     should have, or for handing its parameters out itself."""
     names = {getattr(each, "attr", getattr(each, "id", "")) for each in walk(node)}

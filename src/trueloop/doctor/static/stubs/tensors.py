@@ -11,6 +11,7 @@ from trueloop.doctor.model.events import FlagsSet, GradRead, ManualUpdate
 from trueloop.doctor.model.table_events import Sliced
 from trueloop.doctor.model.things import Activation, Model, Tensor
 from trueloop.doctor.model.value_events import ColumnsPicked
+from trueloop.doctor.model.vocabulary import names_a_tensor
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.values import (
     CombinedIterable,
@@ -308,6 +309,8 @@ def element(m: Interpreter, value: Tensor, index: Value, node: ast.AST) -> Tenso
     made.loader = value.loader
     if value.is_loss:
         made.position = value.position
+    elif value.role != "batch" and isinstance(key := constant(index), str):
+        made.position = None if names_a_tensor(key) else 0  # no tensor has entries with names
     if value.activation is not None and value.activation.kind != "argmax":
         made.activation = value.activation._replace(dim=None)
     if value.role == "batch":
