@@ -12,7 +12,7 @@ from trueloop.cli._session import Trained
 from trueloop.errors import RunError
 from trueloop.names import printable_line
 from trueloop.run import environment
-from trueloop.run.code_changes import uncommitted_changes
+from trueloop.run.code_changes import changes_since
 from trueloop.run.data_digest import data_facts
 from trueloop.run.lineage import code_in_words, parts_of, patch_of, record_evaluation
 
@@ -74,4 +74,4 @@ def _other_code(trained: Trained, then: Mapping[str, Any], now: Mapping[str, Any
         return f"the code is at {code_in_words(here)}, and was at {code_in_words(before)}"
     patch = patch_of(trained.run, then)
     kept = b"" if patch is None else patch.read_bytes()
-    return None if kept == uncommitted_changes() else "the code has other uncommitted changes"
+    return None if kept == changes_since(here) else "the code has other uncommitted changes"

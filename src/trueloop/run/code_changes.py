@@ -35,9 +35,10 @@ def git_facts() -> dict[str, Any] | None:
     try:
         modified = bool(_ask("status", "--porcelain", "-uno"))
         facts: dict[str, Any] = {"folder": str(_top()), "commit": _commit(), "modified": modified}
-        others = _untracked()
-        with _index_with(others) as index:
-            left = _left_out(_changed_sizes(index))
+        others, left = _untracked(), []
+        if modified or others:
+            with _index_with(others) as index:
+                left = _left_out(_changed_sizes(_base(), index))
     except (OSError, subprocess.SubprocessError):
         return None
     if others:
@@ -45,6 +46,13 @@ def git_facts() -> dict[str, Any] | None:
     if left:
         facts["not_in_patch"] = left[:_MOST_NAMES]
     return facts
+
+
+def changes_since(facts: Any) -> bytes:
+    """`uncommitted_changes`, where these facts of `git_facts` say that there are some."""
+    if not isinstance(facts, Mapping) or not (facts.get("modified") or facts.get("untracked")):
+        return b""
+    return uncommitted_changes()
 
 
 def uncommitted_changes() -> bytes:
@@ -56,11 +64,12 @@ def uncommitted_changes() -> bytes:
     """
     try:
         with _index_with(_untracked()) as index:
-            sizes = _changed_sizes(index)
+            base = _base()
+            sizes = _changed_sizes(base, index)
             if not sizes:
                 return b""
             without = [f":(top,exclude,literal){name}" for name in _left_out(sizes)]
-            patch = _ask("diff", *_FORM, _base(), "--", ":/", *without, index=index)
+            patch = _ask("diff", *_FORM, base, "--", ":/", *without, index=index)
     except (OSError, subprocess.SubprocessError):
         return b""
     content = patch.encode(*_ENCODING)
@@ -113,9 +122,9 @@ def _index_with(names: Sequence[str]) -> Iterator[str | None]:
         yield index
 
 
-def _changed_sizes(index: str | None = None) -> dict[str, int]:
+def _changed_sizes(base: str, index: str | None) -> dict[str, int]:
     """The changed files, by their names from the top folder, and their bytes before and after."""
-    raw = _ask("diff", "--raw", "-z", "--no-renames", "--no-abbrev", "--no-relative", _base(),
+    raw = _ask("diff", "--raw", "-z", "--no-renames", "--no-abbrev", "--no-relative", base,
                index=index).split("\0")  # fmt: skip
     top = _top() if raw[0] else Path()
     sizes, before = {}, {}

@@ -14,7 +14,7 @@ from trueloop import ranks
 from trueloop.checkpoint import LOCK, claimed, write_atomic
 from trueloop.errors import RunError, nearest
 from trueloop.files import special_kind
-from trueloop.run.code_changes import uncommitted_changes
+from trueloop.run.code_changes import changes_since
 from trueloop.run.json_files import write_json
 
 CONFIG = "config.json"
@@ -91,7 +91,7 @@ def make(path: Path, config: Mapping[str, Any], environment: Mapping[str, Any]) 
 
 def write_patch(path: Path, environment: Mapping[str, Any]) -> None:
     """Write the uncommitted changes of the code that runs here, if there are any."""
-    if environment.get("git") and (changes := uncommitted_changes()):
+    if changes := changes_since(environment.get("git")):
         write_atomic(path / PATCH, changes)
 
 

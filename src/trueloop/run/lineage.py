@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from trueloop.atomic import cannot_write, write_atomic
 from trueloop.errors import RunError
-from trueloop.run.code_changes import uncommitted_changes
+from trueloop.run.code_changes import changes_since
 from trueloop.run.folder import PATCH, write_patch
 from trueloop.run.json_files import read_json, write_json
 
@@ -48,7 +48,7 @@ def note_resume(run: Run, facts: Mapping[str, Any], update: int) -> None:
     """
     environment = run.environment
     parts = parts_of(environment)
-    changes = uncommitted_changes() if facts.get("git") else b""
+    changes = changes_since(facts.get("git"))
     patch = patch_of(run, parts[-1])
     before = b"" if patch is None else patch.read_bytes()
     # A fact that an older version did not record is not a difference.
