@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import gc
 import importlib
 import inspect
 import json
@@ -17,6 +18,7 @@ import pytest
 
 import order
 import trueloop
+import warm_python
 
 SOURCE = Path(trueloop.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
@@ -97,21 +99,26 @@ def room(module: str) -> str:
 
 
 @functools.cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text("utf-8"))
+def trees() -> dict[Path, ast.Module]:
+    gc.disable()  # a collection after each thousand nodes takes five times as long as to read them
+    try:
+        return {path: ast.parse(path.read_text("utf-8")) for path in FILES}
+    finally:
+        gc.enable()
 
 
 def imports(tree: ast.AST, *, types: bool = True) -> Iterator[str]:
     """Names below `trueloop` that a file imports, wherever the import stands; without `types` what
     only the type checker sees is left out."""
+    nodes = list(ast.walk(tree))
     for_types = {
         id(inner)
-        for node in ast.walk(tree)
+        for node in ([] if types else nodes)
         if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
         for inner in ast.walk(node)
     }
-    for node in ast.walk(tree):
-        if id(node) in for_types and not types:
+    for node in nodes:
+        if id(node) in for_types:
             continue
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -135,7 +142,7 @@ def edges(*, types: bool = True) -> list[tuple[str, str]]:
         (module_name(path), target)
         for path in FILES
         if module_name(path)  # the public face lists everything and is on no floor
-        for target in imports(tree_of(path), types=types)
+        for target in imports(trees()[path], types=types)
         if target != "__version__"
     ]
 
@@ -204,7 +211,7 @@ def test_the_watcher_only_builds_and_connects() -> None:
 def test_no_side_effect_at_import() -> None:
     """At module level: definitions, constants and imports; no bare call, loop or open file."""
     for path in FILES:
-        for node in tree_of(path).body:
+        for node in trees()[path].body:
             where = f"{path.relative_to(SOURCE)}:{node.lineno}"
             if isinstance(node, ast.Expr):
                 assert isinstance(node.value, ast.Constant), f"{where}: a bare call at import"
@@ -221,7 +228,7 @@ def test_no_file_over_500_lines_and_no_function_over_60() -> None:
         assert text.count("\n") <= 500, (
             f"{path.relative_to(SOURCE)} has {text.count(chr(10))} lines"
         )
-        for node in ast.walk(tree_of(path)):
+        for node in ast.walk(trees()[path]):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 length = (node.end_lineno or 0) - node.lineno + 1
                 if node.name == LONG_BY_ITS_DOCSTRING:
@@ -279,7 +286,7 @@ def test_no_two_classes_of_one_name() -> None:
     doubled = recurring(
         (node.name, module_name(path))
         for path in FILES
-        for node in ast.walk(tree_of(path))
+        for node in ast.walk(trees()[path])
         if isinstance(node, ast.ClassDef) and node.name != INHERITED_NAME
     )
     assert not doubled, f"give one of each pair a name of its own: {doubled}"
@@ -296,7 +303,7 @@ def test_the_reader_returns_values_of_known_types() -> None:
         node
         for folder in ("model", "static")
         for path in (SOURCE / "doctor" / folder).rglob("*.py")
-        for node in ast.walk(tree_of(path))
+        for node in ast.walk(trees()[path])
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.returns is not None
     ]
     of_any = sorted(node.name for node in functions if ast.unparse(node.returns or node) == "Any")
@@ -315,7 +322,7 @@ def test_the_live_doctor_says_of_what_type_its_parameters_are() -> None:
     annotations = [
         argument.annotation
         for path in (SOURCE / "doctor/live").rglob("*.py")
-        for node in ast.walk(tree_of(path))
+        for node in ast.walk(trees()[path])
         if isinstance(node, ast.arguments)
         for argument in (
             *node.posonlyargs, *node.args, *node.kwonlyargs, node.vararg, node.kwarg
@@ -372,13 +379,19 @@ def in_fresh_python(code: str) -> str:
     return done.stdout.strip()
 
 
+def in_python_with_torch(code: str) -> str:
+    done = warm_python.run([sys.executable, "-c", code], start=warm_python.Bare, text=True)
+    assert done.returncode == 0, done.stderr
+    return str(done.stdout).strip()
+
+
 def test_importing_and_reaching_for_the_core_loads_no_heavy_library() -> None:
     code = (
-        "import json, sys, torch, numpy; before = set(sys.modules); import trueloop; "
+        "import json, sys, torch, numpy; assert 'trueloop' not in sys.modules; import trueloop; "
         "trueloop.Step, trueloop.Feed, trueloop.fit, trueloop.Run, trueloop.Task; "
-        "print(json.dumps(sorted({m.split('.')[0] for m in set(sys.modules) - before})))"
+        "print(json.dumps(sorted({m.split('.')[0] for m in sys.modules})))"
     )
-    loaded = set(json.loads(in_fresh_python(code)))
+    loaded = set(json.loads(in_python_with_torch(code)))
     assert not loaded & set(HEAVY), loaded & set(HEAVY)
 
 
@@ -388,7 +401,7 @@ def test_the_import_costs_at_most_a_tenth_of_a_second_beyond_torch() -> None:
         "print(time.perf_counter() - start)"
     )
     # The best of three: what others do on the machine is no cost of the import.
-    assert min(float(in_fresh_python(code)) for _ in range(3)) <= 0.1
+    assert any(float(in_fresh_python(code)) <= 0.1 for _ in range(3))
 
 
 def test_test_files_have_names_of_their_own() -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import torch
 
+import warm_python
 from trueloop.errors import ConfigError
 from trueloop.tasks import READY_MADE, Task, load
 
@@ -114,5 +114,5 @@ def test_finding_a_task_does_not_import_the_others():
         "import sys\nfrom trueloop.tasks import load\nload('table'), load('images')\n"
         "print([m for m in ('polars', 'PIL', 'sklearn', 'rich', 'matplotlib') if m in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    done = warm_python.run([sys.executable, "-c", code], start=warm_python.Bare, text=True)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
