@@ -316,6 +316,7 @@ class AttributeSet(Event):
     """A method of its class, other than `__init__`, reads the attribute (only of containers)."""
     trailing_comma: bool = False  # the value is a tuple only because a comma ends it
     helper: str = ""  # the class of the value, an object that is not a module (in source)
+    helper_attributes: dict[str, Value] = field(default_factory=dict)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -496,5 +497,4 @@ class Ended(Event):
     """Names of which they read `step` (in source)."""
     handed_on: tuple[Value, ...] = ()
     """The result of the function that a run began with, and its object's attributes (in source)."""
-    unread_backward: bool = False
-    """See `LoopLeft`."""
+    unread_backward: bool = False  # see `LoopLeft`

@@ -192,7 +192,7 @@ def _held(event: AttributeSet) -> Value:
     """The container, or what an object that is not a module has in its attributes."""
     if not event.helper:
         return event.value
-    return Sequence("tuple", [*getattr(event.value, "attributes", {}).values()])
+    return Sequence("tuple", [*event.helper_attributes.values()])
 
 
 def _registers_parameters(model: Model, layer: Model) -> bool:

@@ -281,6 +281,7 @@ def _write_to_model(m: Interpreter, owner: Model, name: str, value: object, node
 
 def _emit_write(m: Interpreter, owner: Model, name: str, value: object, node: ast.AST) -> None:
     what, spelled, used, comma, helper = NOWHERE, "", None, False, ""
+    held: dict[str, Any] = {}
     if isinstance(value, (Sequence, DictValue)):
         what = m.place(m.assigned) if m.assigned is not None else NOWHERE
         comma = _has_trailing_comma(m.assigned)
@@ -288,10 +289,11 @@ def _emit_write(m: Interpreter, owner: Model, name: str, value: object, node: as
         used = reads(owner.cls, name) if isinstance(owner.cls, Class) else None
     elif isinstance(value, Instance) and isinstance(owner.cls, Class):
         helper = value.cls.name if is_plain_helper(value.cls) else ""
-        used = bool(helper) and reads(owner.cls, name)
+        used, held = bool(helper) and reads(owner.cls, name), value.attributes
     m.emit(
         AttributeSet, node, model=owner, attribute=name, value=value,
         what=what, nn=spelled, read=used, trailing_comma=comma, helper=helper,
+        helper_attributes=held,
     )  # fmt: skip
 
 
