@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import subprocess
 import sys
 import warnings
 
@@ -14,6 +13,7 @@ import torchmetrics
 from sklearn import metrics as sk
 from torch import Tensor, nn
 
+import warm_python
 from trueloop import metrics
 from trueloop.errors import ConfigError, LossError
 from trueloop.metrics._wrapped import snake_case
@@ -381,7 +381,8 @@ def test_deterministic_mode_costs_no_memory():
 
 def test_importing_the_module_does_not_import_torchmetrics():
     code = "import sys, trueloop.metrics; sys.exit('torchmetrics' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    done = warm_python.run([sys.executable, "-c", code], start=warm_python.Bare)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 # --- what cannot work ---------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import torch
 from PIL import Image
 from torch import nn
 
+import warm_python
 from trueloop.cli import main
 from trueloop.errors import ConfigError, RunError
 from trueloop.run import Run
@@ -56,6 +56,7 @@ def test_a_task_without_a_published_form_says_which_forms_it_has(tmp_path: Path)
 
 ALONE = """
 import json, runpy, sys
+assert "trueloop" not in sys.modules
 sys.modules["trueloop"] = None  # cannot be imported
 found = {}
 for folder, inputs in json.loads(sys.argv[1]).items():
@@ -131,9 +132,9 @@ def test_what_is_exported_predicts_the_same_without_trueloop(
     photos = [str(tmp_path / "photos/dark/0.png"), str(tmp_path / "clear.png")]
     inputs = {"t": ROWS, "i": photos, "s": str(tmp_path / "points.pt")}
     given = json.dumps({folders[name]: value for name, value in inputs.items()})
-    done = subprocess.run(
-        [sys.executable, "-c", ALONE, given], capture_output=True, text=True, check=True
-    )
+    words = [sys.executable, "-c", ALONE, given]
+    done = warm_python.run(words, start=warm_python.Bare, text=True)
+    assert done.returncode == 0, done.stderr
     found = {name: json.loads(done.stdout)[folders[name]] for name in runs}
 
     cells = [",".join(ROWS[0]), *(",".join(row.values()) for row in ROWS)]

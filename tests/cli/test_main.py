@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import trueloop
+import warm_python
 from trueloop import cli
 from trueloop.errors import DataError, NonFiniteError
 
@@ -137,7 +138,7 @@ def test_a_reader_of_a_table_that_goes_away_is_no_error(spiral_run: Path) -> Non
     read, write = os.pipe()
     os.close(read)
     words = [sys.executable, "-c", code, "runs", str(spiral_run)]
-    done = subprocess.run(words, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    done = warm_python.run(words, start=warm_python.Bare, stdout=write, text=True)
     os.close(write)
     assert (done.returncode, done.stderr) == (141, "")
 

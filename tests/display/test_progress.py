@@ -4,7 +4,6 @@ import math
 import os
 import pty
 import re
-import subprocess
 import sys
 import threading
 
@@ -12,6 +11,7 @@ import pytest
 import torch
 from rich.console import Console
 
+import warm_python
 from step_records import step_record
 from trueloop.display import ProgressDisplay
 from trueloop.display.screens import Lines, Terminal
@@ -242,9 +242,9 @@ def test_at_a_terminal_the_line_is_live_and_leaves_no_trace() -> None:
     reader.start()
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "30"}
     environment.pop("NO_COLOR", None)
-    subprocess.run(
-        [sys.executable, "-c", SCRIPT], stdout=other, stderr=other, env=environment, check=True
-    )
+    words, streams = [sys.executable, "-c", SCRIPT], {"stdout": other, "stderr": other}
+    done = warm_python.run(words, start=warm_python.Bare, env=environment, **streams)
+    assert done.returncode == 0
     os.close(other)
     reader.join(timeout=10)
     os.close(main)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import warm_python
 from trueloop.doctor.model.findings import Finding
 from trueloop.doctor.static import check_text
 from trueloop.doctor.static.fixes.apply import fix_text, fix_until_done
@@ -105,8 +105,7 @@ def test_a_fixed_program_runs(
         fixed = tmp_path / f"{path.parent.name}_{path.name}"
         fixed.write_text(fix_text(text, findings).text, encoding="utf-8")
         paths.append(str(fixed))
-    done = subprocess.run(
-        [sys.executable, "-c", RUN, *paths], capture_output=True, text=True, cwd=tmp_path
-    )
+    words = [sys.executable, "-c", RUN, *paths]
+    done = warm_python.run(words, start=warm_python.Bare, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "failed:" not in done.stdout, done.stdout + done.stderr
