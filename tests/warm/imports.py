@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib
 import pkgutil
+import platform
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -36,11 +37,25 @@ def warm(modules: Iterable[str]) -> None:
             importlib.import_module(module)
     if "trueloop.doctor.live.session" in modules:
         _warm_doctor()
+        _warm_command()
     import torch
 
     torch.set_num_threads(1)
     gc.freeze()  # else the first collection in each child copies what it looks at
     gc.enable()
+
+
+def _warm_command() -> None:
+    """What `trueloop train` does once in a process: it asks what the machine is, reads the
+    docstrings of the options, and compiles the templates of the report."""
+    from trueloop.cli.options import train_parser
+    from trueloop.run.html_page import templates
+    from trueloop.tasks import load
+
+    platform.platform()
+    train_parser("spiral", load("spiral"))
+    for name in templates().list_templates(extensions=["j2"]):
+        templates().get_template(name)
 
 
 def _warm_doctor() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import gzip
 import math
 import mimetypes
@@ -10,11 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trueloop.checkpoint import cannot_write, write_atomic
 from trueloop.formatting import number
 from trueloop.run.charts import Figure
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 SCRIPT = "plotly.min.js"
 """The one file that a page needs beside it."""
@@ -144,17 +148,23 @@ def _as_data(path: Path) -> str:
 
 
 def _rendered(template: str, context: Mapping[str, Any]) -> str:
+    defaults = {"packed": None, "is_one_file": False, "rewritten": None}
+    return templates().get_template(template).render(**{**defaults, **context})
+
+
+@functools.cache
+def templates() -> Environment:
+    """One for a process, which compiles each template once: a live report is written again and
+    again."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    jinja = Environment(
+    return Environment(
         loader=PackageLoader("trueloop.run", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    defaults = {"packed": None, "is_one_file": False, "rewritten": None}
-    return jinja.get_template(template).render(**{**defaults, **context})
 
 
 def _write(page: Path, text: str) -> None:
