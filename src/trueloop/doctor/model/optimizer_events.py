@@ -21,9 +21,9 @@ class GroupAdded(Event):
 
 @dataclass(eq=False, kw_only=True)
 class RateSet(Measured):
-    """The program itself sets a learning rate: `group["lr"] = rate`. Live, the rates of an
-    optimizer are no longer those of its step before, whatever set them."""
+    """The program itself sets a learning rate: `group["lr"] = rate`. Live: a learning rate changed
+    between two steps of the optimizer, by a schedule or by the program."""
 
     optimizer: Optimizer
     rested: bool = False
-    """Steps before had the same rates as those before them (live)."""
+    """Earlier, two steps in a row had the same rates (live)."""

@@ -1,4 +1,4 @@
-"""Learning rates that change from one step of an optimizer to its next."""
+"""Learning rates that change between two steps of an optimizer."""
 
 from __future__ import annotations
 
