@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.nodes import walk
 
 NO_DRAW = frozenset(
     "seed manual_seed initial_seed get_state set_state getstate setstate bit_generator spawn"
@@ -37,6 +38,7 @@ _RESTORES = re.compile(r"denois|inpaint|degrad|restor", re.I)
 TRANSFORM_LIBRARIES = frozenset("torchvision albumentations kornia monai".split())
 CHANGES = re.compile(r"epoch|step|iter|time|round|info", re.I)
 """A seed that is written so may be a different one each time that a worker starts."""
+_DRAWS = re.compile(r"rand|normal|uniform|bernoulli")
 _DATASET = re.compile(r"dataset|get_worker_info|\brng\b|generator")
 
 
@@ -89,6 +91,11 @@ def mentions_dataset(function: ast.AST) -> bool:
 def draws(expression: ast.AST) -> bool:
     """It calls a function that draws random numbers, by its name. A frozen tensor of them has to be
     saved, while one of frequencies is computed again."""
-    called = (each.func for each in ast.walk(expression) if isinstance(each, ast.Call))
-    names = (ast.unparse(each).rpartition(".")[2] for each in called)
-    return any(re.search(r"rand|normal|uniform|bernoulli", name) for name in names)
+    called = (each.func for each in walk(expression) if isinstance(each, ast.Call))
+    return any(_DRAWS.search(_last_name(each)) for each in called)
+
+
+def _last_name(function: ast.expr) -> str:
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""

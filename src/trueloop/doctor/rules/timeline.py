@@ -56,11 +56,16 @@ class Timeline:
         if acts is not None and acts not in self.optimizers:
             self.optimizers.append(acts)
         if isinstance(event, OptimizerStep):
-            self._stepped[event.optimizer] = self._dropped + len(self.events)
+            self._stepped[event.optimizer] = self.count
         self.events.append(event)
         if len(self.events) > 2 * KEPT:
             self._dropped += len(self.events) - KEPT
             del self.events[:-KEPT]
+
+    @property
+    def count(self) -> int:
+        """The events that were ever added."""
+        return self._dropped + len(self.events)
 
     def since_step(self, optimizer: Optimizer) -> _SinceStep:
         """The optimizer's latest step, and what happened since, oldest first."""

@@ -243,7 +243,7 @@ class BackwardNeverStepped(StepRule):
 
     def on_loop_left(self, event: LoopLeft) -> None:
         """The outermost loop is over: a run may be too long to be read to its end."""
-        if not event.turns:
+        if not event.turns and self.has_more():
             self._check(whole_program=False)
 
     def on_ended(self, event: Ended) -> None:

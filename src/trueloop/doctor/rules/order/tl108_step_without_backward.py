@@ -138,7 +138,7 @@ class StepWithoutBackward(StepRule):
 
     def on_loop_left(self, event: LoopLeft) -> None:
         """The outermost loop is over: a run may be too long to be read to its end."""
-        if not event.turns and not event.unread_backward:
+        if not event.turns and not event.unread_backward and self.has_more():
             self._check()
 
     def on_ended(self, event: Ended) -> None:
@@ -174,7 +174,8 @@ class StepWithoutBackward(StepRule):
         reaching = [each for each in backwards(events) if feeds(each, optimizer) is not False]
         if self._live or not reaching:
             return None
-        if not all(_is_applied(each, events, optimizer) for each in reaching):
+        steps = _steps(events)
+        if not all(_is_applied(each, steps, optimizer) for each in reaching):
             return None  # its own backward is there, but elsewhere: TL103
         step = self._empty(optimizer)
         again = [
@@ -239,7 +240,8 @@ class StepWithoutBackward(StepRule):
         earlier, later = before[: cleared[-1]], before[cleared[-1] :]
         if any(self._may_supply(each, optimizer) for each in later):
             return False
-        return all(_is_applied(each, earlier, optimizer, by_itself=True) for each in earlier)
+        steps = _steps(earlier)
+        return all(_is_applied(each, steps, optimizer, by_itself=True) for each in earlier)
 
     def _reaches(self, event: Backward, optimizer: Optimizer) -> bool:
         """Its loss may lead to the optimizer's parameters. Where it leads to a network that no
@@ -321,19 +323,22 @@ def _remedy(step: OptimizerStep) -> str:
     return "Call `loss.backward()` before `step()`, on the loss that the model's output went into."
 
 
+def _steps(events: list[Event]) -> list[OptimizerStep]:
+    return [each for each in events if isinstance(each, OptimizerStep)]
+
+
 def _is_applied(
-    event: Event, among: list[Event], optimizer: Optimizer, *, by_itself: bool = False
+    event: Event, steps: list[OptimizerStep], optimizer: Optimizer, *, by_itself: bool = False
 ) -> bool:
     """No gradients of the optimizer come from it (TL101, where they are cleared), or a different
     optimizer stepped with them; or it has done so `by_itself`."""
     if not isinstance(event, Backward) or feeds(event, optimizer) is False:
         return True
     return any(
-        isinstance(each, OptimizerStep)
-        and (by_itself or each.optimizer is not optimizer)
+        (by_itself or each.optimizer is not optimizer)
         and each.serial > event.serial
         and feeds(event, each.optimizer)
-        for each in among
+        for each in steps
     )
 
 

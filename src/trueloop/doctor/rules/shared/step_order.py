@@ -47,7 +47,14 @@ LEAVES_ALONE = re.compile(
 class StepRule(Rule):
     """A rule that looks back over the events around gradients: those before the current one."""
 
+    _asked = 0
+
     # ------------------------------------------------------------------ looking back
+
+    def has_more(self) -> bool:
+        """Events came since this was last asked: most loops around a training add none."""
+        before, self._asked = self._asked, self.timeline.count
+        return self._asked != before
 
     def window(self, optimizer: Optimizer) -> list[Event]:
         """The events since the optimizer's last step, oldest first."""

@@ -170,8 +170,8 @@ def _same(call: LibraryCall) -> Value:
         tensor.requires_grad = needs is not False
         flagged(call.machine, tensor, needs, call.node)
         return tensor
-    matters = tensor.requires_grad or draws(call.node)
-    if tensor.is_parameter and matters and _makes_another(call):
+    matters = tensor.is_parameter and (tensor.requires_grad or draws(call.node))
+    if matters and _makes_another(call):
         made.copy = ParameterCopy(tensor, call.name, call.place, _inside_out(call.node))
     if call.name == "retain_grad":
         return NONE
