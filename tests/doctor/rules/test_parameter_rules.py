@@ -369,3 +369,37 @@ for x in torch.randn(8, 4, 2):
 def test_a_class_of_a_library_may_be_a_module(base: str, expected: list[str]) -> None:
     found = check_text(HELPER.format(base=base), "part.py", strict=True).findings
     assert [each.code for each in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("layers", "expected"),
+    [
+        pytest.param("nn.ModuleList([nn.Linear(4, 4)] * n)", ["TL313"], id="list"),
+        pytest.param("nn.Sequential(*(nn.Linear(4, 4),) * n)", ["TL313"], id="tuple"),
+        pytest.param("nn.ModuleList(n * [nn.Linear(4, 4)])", ["TL313"], id="number-first"),
+        pytest.param("nn.ModuleList([nn.Linear(4, 4), nn.ReLU()] * n)", ["TL313"], id="pairs"),
+        pytest.param("nn.ModuleList([nn.Linear(4, 4)] * 1)", [], id="one-place"),
+        pytest.param("nn.ModuleList([nn.Linear(4, 4)] + [nn.Linear(4, 4)])", [], id="two-layers"),
+        pytest.param("nn.ModuleList([nn.ReLU()] * n)", [], id="no-parameters"),
+        pytest.param("nn.ModuleList([nn.Linear(4, 4)] * n if n > 3 else [self.fc])", [], id="or"),
+        pytest.param(
+            "nn.ModuleList([copy.deepcopy(each) for each in [nn.Linear(4, 4)] * n])",
+            [],
+            id="copied",
+        ),
+        pytest.param("nn.ModuleList([self.fc for _ in range(n)])", [], id="has-its-own-name"),
+    ],
+)
+def test_one_layer_in_several_places(layers: str, expected: list[str]) -> None:
+    source = f"""
+    class Deep(Net):
+        def __init__(self, n):
+            super().__init__()
+            self.layers = {layers}
+
+        def forward(self, x):
+            for layer in self.layers:
+                x = layer(x)
+            return x
+    """
+    assert codes(source) == expected

@@ -1,4 +1,4 @@
-"""Events about a program's own numbers: scores, counts and coefficients."""
+"""Events about a program's own values: scores, counts and coefficients, lists of layers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from trueloop.doctor.model.events import Event
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.measurements import Measured
-from trueloop.doctor.model.things import Loader, Tensor
+from trueloop.doctor.model.things import Loader, Model, Tensor
 
 
 @dataclass(eq=False, kw_only=True)
@@ -55,3 +55,23 @@ class OrderedSlice(Event):
     part: Tensor
     ordered: Location
     """Where they were put in order."""
+
+
+@dataclass(eq=False, kw_only=True)
+class LayerRepeated(Event):
+    """A list got one layer in several places (in source)."""
+
+    layer: Model
+
+
+@dataclass(eq=False, kw_only=True)
+class LayerInPlaces(Measured):
+    """A container has one layer in several places, and an optimizer trains it (live)."""
+
+    kind: str
+    """The layer's class."""
+    container: str
+    """The container's class."""
+    places: int
+    numel: int
+    """Parameters of the layer that are trained."""

@@ -114,3 +114,20 @@ _STEP_LEFT_OUT = re.compile(
 def steps_left_out(text: str) -> frozenset[str]:
     """The names whose `step()` is commented out in a file: nobody has forgotten it."""
     return frozenset(one or other for one, other in _STEP_LEFT_OUT.findall(text))
+
+
+CONTAINERS = ("Sequential", "ModuleList", "ModuleDict")
+"""Modules that hold a list of modules."""
+_SHARED_WEIGHTS = re.compile(
+    r"shar(e|ing)|(?<![a-z])(tied?|ties|tying)(?![a-z])|siam|albert|universal|re-?us(e|ing)"
+    r"|same (weight|layer|module|block|param)",
+    re.IGNORECASE,
+)
+
+
+def lines_of_sharing(text: str) -> frozenset[int]:
+    """The lines that speak of sharing weights, in names and comments, of a file with containers."""
+    if not any(each in text for each in CONTAINERS):
+        return frozenset()
+    lines = enumerate(text.splitlines(), 1)
+    return frozenset(number for number, line in lines if _SHARED_WEIGHTS.search(line))

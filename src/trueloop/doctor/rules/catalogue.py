@@ -81,6 +81,7 @@ ENTRIES = (
     Entry("TL310", "eps-where-momentum-was-meant", "warning", "S", once_a_function=True),
     Entry("TL311", "parameter-in-two-optimizers", "error", "SL"),
     Entry("TL312", "muon-on-embeddings", "warning", "SL"),
+    Entry("TL313", "layer-repeated", "warning", "SL"),
     # Loss and targets
     Entry("TL401", "softmax-before-cross-entropy", "error", "SL"),
     Entry("TL402", "sigmoid-before-bce-with-logits", "error", "SL"),

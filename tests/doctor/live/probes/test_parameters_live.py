@@ -227,3 +227,60 @@ def test_what_torchs_muon_holds(
         return
     assert held in found[0].message
     assert found[0].place.line == program[: program.index("muon = ")].count("\n") + 1
+
+
+REPEATED = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+
+class Net(nn.Module):
+    def __init__(self, depth):
+        super().__init__()
+        self.layers = {layers}
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+def repeat(module, count):
+    return nn.ModuleList([module for _ in range(count)])
+
+net = Net({depth})
+{before}
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(4):
+    optimizer.zero_grad()
+    net(torch.randn(8, 4)).square().mean().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("layers", "options", "place"),
+    [
+        ("nn.ModuleList([nn.Linear(4, 4)] * depth)", {}, "[nn.Linear(4, 4)] * depth"),
+        ("repeat(nn.Linear(4, 4), depth)", {}, "[module for _"),
+        ("repeat(nn.Linear(4, 4), depth)  # shared", {}, "[module for _"),  # `repeat` is not
+        ("nn.ModuleList([nn.Linear(4, 4)] * depth)  # shared", {}, ""),
+        ("nn.ModuleList([nn.Linear(4, 4)] * depth)", {"depth": 1}, ""),
+        ("nn.ModuleList([nn.ReLU()] * depth + [nn.Linear(4, 4)])", {}, ""),
+        (
+            "nn.ModuleList([nn.Linear(4, 4)] * depth + [nn.Linear(4, 4)])",
+            {"before": "net.layers[0].requires_grad_(False)"},
+            "",
+        ),
+    ],
+)
+def test_one_layer_in_several_places(
+    layers: str, options: dict[str, object], place: str, tmp_path: Path
+) -> None:
+    program = REPEATED.format(**{"layers": layers, "depth": 3, "before": "", **options})
+    found = [each for each in watched(program, tmp_path) if each.code == "TL313"]
+    if not place:
+        assert found == []
+        return
+    assert "One `Linear` is in 3 places of this `ModuleList`" in found[0].message
+    assert "the same 20 parameters, where 3 layers would have 60" in found[0].message
+    assert found[0].place.line == program[: program.index(place)].count("\n") + 1

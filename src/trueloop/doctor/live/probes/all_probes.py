@@ -11,6 +11,7 @@ from trueloop.doctor.live.probes import (
     dict_lengths,
     frozen_parts,
     idle_parameters,
+    layers_in_places,
     layers_made_again,
     losses,
     losses_by_hand,
@@ -52,6 +53,7 @@ PROBES: tuple[type[Probe], ...] = (
     frozen_parts.FrozenParts,
     mode_layers.ModeLayers,
     changed_rates.ChangedRates,
+    layers_in_places.LayersInPlaces,
 )
 """In the order in which they hear of a moment."""
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trueloop.doctor.model.arithmetic import is_hashable
+from trueloop.doctor.model.things import Model
 from trueloop.doctor.static.interpreter import conditions
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.list_lengths import count_of
@@ -21,6 +22,7 @@ from trueloop.doctor.static.interpreter.values import (
     Value,
     kept,
 )
+from trueloop.doctor.static.stubs import repeated_layers
 from trueloop.doctor.static.stubs.checkpoints import state_of_comprehension
 
 
@@ -40,6 +42,9 @@ def comprehension(m: Interpreter, node: Comprehension, scope: Scope) -> Value:
     inner = Scope(scope.module, scope, scope.function, scope.owner, scope.receiver)
     made = _Elements()
     _go(m, node, inner, 0, made)
+    values = [each[1] for each in made.found] if isinstance(node, ast.DictComp) else made.found
+    if len(values) > 1 and values[0] is values[1] and isinstance(values[0], Model):
+        repeated_layers.notice_elements(m, node, values[0])
     if isinstance(node, ast.DictComp):
         state = state_of_comprehension(m, node, inner) if made.found else None
         return _table_of(m, made.found, made.complete) if state is None else state

@@ -6,7 +6,7 @@ import ast
 import builtins
 from collections.abc import Callable
 from itertools import islice
-from typing import Any
+from typing import Any, TypeGuard
 
 from trueloop.doctor.model.arithmetic import SIZE, computed, is_small, stays_small
 from trueloop.doctor.model.known_values import loop_of
@@ -36,7 +36,7 @@ from trueloop.doctor.static.interpreter.values import (
     Unknown,
     Value,
 )
-from trueloop.doctor.static.stubs import tensor_shapes as shapes
+from trueloop.doctor.static.stubs import repeated_layers, tensor_shapes as shapes
 from trueloop.doctor.static.stubs.batch_means import notice_division
 from trueloop.doctor.static.stubs.containers import container_of, extend
 from trueloop.doctor.static.stubs.options import by_default
@@ -158,7 +158,15 @@ def _method_scope(scope: Scope) -> Scope:
 
 def _binary(m: Interpreter, node: ast.BinOp, scope: Scope) -> Value:
     left, right = evaluate(m, node.left, scope), evaluate(m, node.right, scope)
+    if isinstance(node.op, ast.Mult) and _has_models(right):  # `n * [layer]`
+        left, right = right, left
+    if isinstance(node.op, ast.Mult) and _has_models(left):
+        repeated_layers.notice_list(m, node, left, right)
     return arithmetic(m, node.op, left, right, node)
+
+
+def _has_models(value: Value) -> TypeGuard[Sequence]:
+    return isinstance(value, Sequence) and any(isinstance(each, Model) for each in value.values)
 
 
 def arithmetic(m: Interpreter, sign: ast.operator, left: Any, right: Any, node: ast.AST) -> Value:

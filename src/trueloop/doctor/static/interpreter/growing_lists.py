@@ -7,13 +7,14 @@ import ast
 from trueloop.doctor.model.events import TensorRetained
 from trueloop.doctor.model.known_values import contents
 from trueloop.doctor.model.optimizer_events import GroupAdded
-from trueloop.doctor.model.things import NOWHERE, Tensor
+from trueloop.doctor.model.things import NOWHERE, Model, Tensor
 from trueloop.doctor.static.interpreter.emptied_holders import is_let_go
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.list_lengths import note_added
 from trueloop.doctor.static.interpreter.loops import adds_in_part
 from trueloop.doctor.static.interpreter.syntax import written
 from trueloop.doctor.static.interpreter.values import DictValue, Parameters, Sequence, Value
+from trueloop.doctor.static.stubs import repeated_layers
 from trueloop.doctor.static.stubs.optimizers import holder_of
 
 
@@ -41,6 +42,8 @@ def extend(
     if items.values and (optimizer := holder_of(items.values[0])) is not None:
         m.emit(GroupAdded, node, optimizer=optimizer)
     for value in values:
+        if isinstance(value, Model) and isinstance(node, ast.Call) and m.turns:
+            repeated_layers.notice_appended(m, node, value, items.values)
         items.add(value)
         if not m.predates_turn(items.turns):
             continue

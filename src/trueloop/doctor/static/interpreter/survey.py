@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from trueloop.doctor.model.nodes import FIELDS, walk
-from trueloop.doctor.model.vocabulary import steps_left_out
+from trueloop.doctor.model.vocabulary import lines_of_sharing, steps_left_out
 from trueloop.doctor.static.interpreter.decays import Decay, decay_of
 from trueloop.doctor.static.interpreter.syntax import written
 
@@ -91,6 +91,8 @@ class FileSummary:
     """The first look at one file."""
 
     def __init__(self, tree: ast.Module, text: str = "") -> None:
+        self.sharing = lines_of_sharing(text)
+        """Lines that speak of shared weights."""
         self.left_out = steps_left_out(text)
         """Names whose `step()` is commented out."""
         self.uses: dict[str, set[str]] = defaultdict(set)

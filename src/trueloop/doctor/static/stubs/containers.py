@@ -3,6 +3,7 @@ user's that extend them."""
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 from trueloop.doctor.model.things import Model
@@ -16,6 +17,7 @@ from trueloop.doctor.static.interpreter.values import (
     Unknown,
     Value,
 )
+from trueloop.doctor.static.stubs import repeated_layers
 
 _KINDS = ("Sequential", "ModuleList", "ModuleDict")
 
@@ -74,6 +76,9 @@ def add_child(model: Model, name: str, value: Value | None) -> None:
 @methods(Model, "append", "add_module", "register_module", "insert", "extend", "update")
 def _append(call: LibraryCall) -> Value:
     model: Model = call.receiver
+    last = call.args[-1] if call.args else None
+    if isinstance(last, Model) and isinstance(call.node, ast.Call) and call.machine.turns:
+        repeated_layers.notice_appended(call.machine, call.node, last, [*model.children.values()])
     if call.name in ("append", "insert"):
         add_child(model, str(len(model.children)), call.args[-1] if call.args else NONE)
     elif call.name in ("extend", "update"):

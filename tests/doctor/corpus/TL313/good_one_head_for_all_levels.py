@@ -1,0 +1,42 @@
+"""A detector applies one head to the outputs of all its layers, and lists it for each."""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Net(nn.Module):
+    def __init__(self, width=16, depth=3):
+        super().__init__()
+        self.layers = nn.ModuleList(
+            [nn.Linear(10 if i == 0 else width, width) for i in range(depth)]
+        )
+        head = nn.Linear(width, 3)
+        self.heads = nn.ModuleList([head for _ in range(depth)])
+
+    def forward(self, x):
+        scores = []
+        for layer, head in zip(self.layers, self.heads, strict=True):
+            x = F.relu(layer(x))
+            scores.append(head(x))
+        return torch.stack(scores).mean(dim=0)
+
+
+def main():
+    torch.manual_seed(0)
+    x, y = torch.randn(96, 10), torch.randint(0, 3, (96,))
+    loader = DataLoader(TensorDataset(x, y), batch_size=16, shuffle=True)
+    model = Net()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for epoch in range(2):
+        for inputs, labels in loader:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(inputs), labels)
+            loss.backward()
+            optimizer.step()
+        print(f"epoch {epoch} loss {loss.item():.4f}")
+
+
+if __name__ == "__main__":
+    main()
