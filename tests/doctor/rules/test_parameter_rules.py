@@ -381,6 +381,12 @@ def test_a_class_of_a_library_may_be_a_module(base: str, expected: list[str]) ->
         pytest.param("nn.ModuleList([nn.Linear(4, 4)] * 1)", [], id="one-place"),
         pytest.param("nn.ModuleList([nn.Linear(4, 4)] + [nn.Linear(4, 4)])", [], id="two-layers"),
         pytest.param("nn.ModuleList([nn.ReLU()] * n)", [], id="no-parameters"),
+        pytest.param("nn.Sequential(*[nn.LayerNorm(4)] * norm)", [], id="a-flag"),
+        pytest.param("nn.Sequential(*[nn.LayerNorm(4)] * (n > 2))", [], id="a-comparison"),
+        pytest.param("nn.Sequential(*(not norm) * [nn.LayerNorm(4)])", [], id="a-negation"),
+        pytest.param("nn.ModuleList([nn.LayerNorm(4)] * (n - 1))", ["TL313"], id="less-one"),
+        pytest.param("nn.ModuleList([nn.LayerNorm(4)] * times)", ["TL313"], id="int-by-default"),
+        pytest.param("nn.ModuleList([nn.LayerNorm(4)] * (times - 1))", [], id="one-by-default"),
         pytest.param("nn.ModuleList([nn.Linear(4, 4)] * n if n > 3 else [self.fc])", [], id="or"),
         pytest.param(
             "nn.ModuleList([copy.deepcopy(each) for each in [nn.Linear(4, 4)] * n])",
@@ -393,7 +399,7 @@ def test_a_class_of_a_library_may_be_a_module(base: str, expected: list[str]) ->
 def test_one_layer_in_several_places(layers: str, expected: list[str]) -> None:
     source = f"""
     class Deep(Net):
-        def __init__(self, n):
+        def __init__(self, n, norm=True, times=2):
             super().__init__()
             self.layers = {layers}
 
@@ -403,3 +409,10 @@ def test_one_layer_in_several_places(layers: str, expected: list[str]) -> None:
             return x
     """
     assert codes(source) == expected
+
+
+def test_models_of_tests_may_have_one_layer_in_several_places() -> None:
+    source = "from torch import nn\ndef test_size():\n    nn.Sequential(*[nn.Linear(4, 4)] * 3)\n"
+    assert check_text(source, "tests/test_sizes.py", strict=True).findings == []
+    found = check_text(source, "sizes.py", strict=True).findings
+    assert [each.code for each in found] == ["TL313"]

@@ -10,6 +10,12 @@ from typing import NamedTuple
 from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.model.vocabulary import CONTAINERS
 
+_COUNTS = re.compile(
+    r"(^|_)(n|num|nb|number|count|depth|times|repeats?|\w*layers?|\w*blocks?|\w*heads?|stacks?)(_|$)",
+    re.IGNORECASE,
+)
+"""Words of names that hold a number of layers."""
+_INTEGER = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv)
 _UNROLLS = re.compile(r"unroll|unfold|iterat|recurs|recurrent|refine|cascade", re.IGNORECASE)
 """Networks whose stages may be one layer, applied again and again."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -50,6 +56,49 @@ def repetitions(node: ast.AST) -> list[Repetition]:
         bound = {each for generator in node.generators for each in _names(generator.target)}
         return [] if element.id in bound else [Repetition(node, element)]
     return []
+
+
+def is_count(tree: ast.Module, node: ast.BinOp) -> bool:
+    """The factor of `[layer] * n` is a number of layers: not a flag (`[norm] * use_norm`), and more
+    than one if the parameters of the function around have their defaults."""
+    factor = node.left if isinstance(node.right, (ast.List, ast.Tuple)) else node.right
+    path = _path_to(tree, node)
+    function = next((each for each in reversed(path) if isinstance(each, _FUNCTIONS)), None)
+    known = {} if function is None else _defaults(function)
+    by_default = _number(factor, known)
+    if by_default is not None:
+        return by_default > 1
+    if isinstance(factor, ast.BinOp):
+        return isinstance(factor.op, _INTEGER)
+    if isinstance(factor, ast.Call):
+        return _last_name(factor) == "len"
+    name = getattr(factor, "id", getattr(factor, "attr", ""))
+    flag = isinstance(factor, ast.Name) and isinstance(known.get(name), bool)
+    return not flag and _COUNTS.search(name) is not None
+
+
+def _defaults(function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, object]:
+    """The parameters of a function that have constants as defaults."""
+    spec = function.args
+    names = [*spec.posonlyargs, *spec.args]
+    pairs = [
+        *zip(names[len(names) - len(spec.defaults) :], spec.defaults, strict=True),
+        *zip(spec.kwonlyargs, spec.kw_defaults, strict=True),
+    ]
+    return {each.arg: value.value for each, value in pairs if isinstance(value, ast.Constant)}
+
+
+def _number(node: ast.expr, known: dict[str, object]) -> int | None:
+    """The value of a sum, difference or product of parameters."""
+    if isinstance(node, ast.BinOp):
+        left, right = _number(node.left, known), _number(node.right, known)
+        if left is None or right is None:
+            return None
+        signs = {ast.Add: left + right, ast.Sub: left - right, ast.Mult: left * right}
+        return next((signs[kind] for kind in signs if isinstance(node.op, kind)), None)
+    value: object = node.value if isinstance(node, ast.Constant) else None
+    value = known.get(node.id) if isinstance(node, ast.Name) else value
+    return value if type(value) is int else None
 
 
 def appended(node: ast.AST) -> Repetition | None:

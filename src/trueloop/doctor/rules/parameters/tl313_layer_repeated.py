@@ -41,9 +41,10 @@ The layer has parameters, is not frozen, and is created in the expression that r
 (`[nn.Linear(4, 4)] * n`), or in the call of a function that only repeats what it is given
 (`repeat(nn.Linear(4, 4), n)`). A layer that has a name before it is repeated counts if the name is
 used for nothing else and each layer gets the output of the one before (`x = layer(x)`,
-`nn.Sequential`). Not reported: layers without parameters, copies, one place, a layer that is in the
-list because it is written there twice, code that speaks of sharing (a comment or a name with
-`shared`, `tied`, `reuse` in the class), and a condition that decides between one layer and several.
+`nn.Sequential`). Not reported: tests, layers without parameters, copies, one place (also if it is
+one by default), a flag as the factor (`[norm] * use_norm`), a layer that is in the list because it
+is written there twice, code that speaks of sharing (a comment or a name with `shared`, `tied`,
+`reuse` in the class), and a condition that decides between one layer and several.
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ _FIX = (
 
 class LayerIsRepeated(Rule):
     code = "TL313"
+    hygiene = True  # the models of tests are there to be counted, moved or saved, not to learn
 
     def __init__(self) -> None:
         super().__init__()

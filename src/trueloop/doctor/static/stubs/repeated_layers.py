@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import ast
 
-from trueloop.doctor.model.layer_repetition import Repetition, appended, judge, repetitions
+from trueloop.doctor.model.layer_repetition import (
+    Repetition,
+    appended,
+    is_count,
+    judge,
+    repetitions,
+)
 from trueloop.doctor.model.things import Model
 from trueloop.doctor.model.value_events import LayerRepeated
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
@@ -13,7 +19,10 @@ from trueloop.doctor.static.interpreter.values import Constant, Sequence, Value
 
 def notice_list(m: Interpreter, node: ast.BinOp, values: Sequence, times: Value) -> None:
     """`[layer] * times`."""
-    if isinstance(times, Constant) and (type(times.value) is not int or times.value < 2):
+    if isinstance(times, Constant):
+        if type(times.value) is not int or times.value < 2:
+            return
+    elif not is_count(m.modules[-1].tree, node):
         return
     found = repetitions(node)
     if len(found) == len(values.values):
