@@ -294,6 +294,36 @@ def test_a_test_is_reported_for_a_training_that_is_wrong(tmp_path: Path) -> None
     assert [each.code for each in check_text(wrong, str(file), strict=True).findings] == ["TL102"]
 
 
+SHAPES = """
+import torch
+from torch import nn
+
+class Momentum(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.online = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
+        self.target = nn.Linear(4, 4)
+
+    def forward(self, x):
+        for p in self.target.parameters():
+            p.data.mul_(0.9)
+        return self.online(x)
+
+def test_shapes():
+    for count in (2, 8):
+        model = Momentum()
+        with torch.no_grad():
+            out = model(torch.rand(count, 4))
+        assert out.shape == (count, 4)
+"""
+
+
+@pytest.mark.parametrize(("name", "expected"), [("test_net.py", []), ("net.py", ["TL202"])])
+def test_a_test_of_shapes_validates_nothing(tmp_path: Path, name: str, expected: list[str]) -> None:
+    found = check_text(SHAPES, str(tmp_path / name), strict=True).findings
+    assert [each.code for each in found] == expected
+
+
 # ------------------------------------------------------------------------- one finding
 
 REPEATED = f"""

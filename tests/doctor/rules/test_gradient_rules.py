@@ -201,3 +201,30 @@ print((time.time() - start) / 1000)
 def test_time_is_measured_on_one_number(inputs: str, expected: list[str]) -> None:
     found = check_text(TIMED.format(inputs=inputs), "<text>", strict=True).findings
     assert [each.code for each in found] == expected
+
+
+SEVERAL = """
+import torch
+from torch.cuda.amp.grad_scaler import GradScaler
+
+class Optimizers:
+    def __init__(self, configs, groups):
+        self.optimizers = {}
+        for name, parameters in groups.items():
+            self.optimizers[name] = configs[name]["optimizer"].setup(params=parameters)
+
+    def zero_grad(self):
+        for optimizer in self.optimizers.values():
+            optimizer.zero_grad()
+
+    def step_some(self, scaler: GradScaler, names):
+        for name in names:
+            optimizer = self.optimizers[name]
+            if any(p.grad is not None for g in optimizer.param_groups for p in g["params"]):
+                scaler.step(optimizer)
+"""
+
+
+def test_a_method_that_steps_several_optimizers_leaves_the_update_to_its_caller() -> None:
+    """Whoever calls it runs the backward too: without one nothing here is an iteration."""
+    assert not check_text(SEVERAL, "optimizers.py", strict=True).findings

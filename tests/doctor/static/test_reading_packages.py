@@ -234,3 +234,55 @@ def test_a_generator_in_a_generator_is_gone_through_once(tmp_path: Path) -> None
     report = check_text(STREAMS, str(tmp_path / "train.py"), strict=True)
     assert [found.code for found in report.findings] == ["TL102"]
     assert report.steps < 3_000
+
+
+CONTEXTS = {
+    "one": """
+import contextlib
+
+@contextlib.contextmanager
+def around(x):
+    print(x)
+    yield x
+""",
+    "one in another": """
+import contextlib
+
+@contextlib.contextmanager
+def inner(x):
+    yield
+
+@contextlib.contextmanager
+def around(x):
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(inner(x))
+        yield x
+""",
+}
+WITHIN = """
+import torch
+from contexts import around
+
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range(100):
+    x = torch.randn(8, 4)
+    with around(x):
+        loss = model(x).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("contexts", CONTEXTS.values(), ids=CONTEXTS)
+def test_a_block_within_a_context_of_a_different_file_is_where_it_is_written(
+    tmp_path: Path, contexts: str
+) -> None:
+    (tmp_path / "contexts.py").write_text(contexts)
+    path = str(tmp_path / "train.py")
+    found = check_text(WITHIN, path, strict=True).findings
+    assert [(each.code, each.place.path, each.place.line) for each in found] == [
+        ("TL102", path, 12)
+    ]
+    clears = WITHIN.replace("        loss.back", "        optimizer.zero_grad()\n        loss.back")
+    assert not check_text(clears, path, strict=True).findings

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
 from trueloop.doctor.model.nodes import walk
 
@@ -146,12 +147,7 @@ class _Uses:
         ]
         if not (given or named):
             return
-        found = [
-            node
-            for node in walk(self._tree)
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-            and node.name == _last(call.func)
-        ]
+        found = _functions(self._tree).get(_last(call.func), [])
         if len(found) != 1:
             return
         parameters = [each.arg for each in found[0].args.args]
@@ -160,6 +156,16 @@ class _Uses:
         named += [parameters[number] for number in shifted if number < len(parameters)]
         for name in named:
             yield found[0], name
+
+
+@lru_cache(maxsize=8)
+def _functions(tree: ast.Module) -> dict[str, list[FunctionNode]]:
+    """The functions of a file by their names."""
+    found: dict[str, list[FunctionNode]] = {}
+    for node in walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            found.setdefault(node.name, []).append(node)
+    return found
 
 
 def _moves(node: ast.DictComp) -> bool:

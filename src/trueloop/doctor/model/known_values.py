@@ -59,6 +59,9 @@ class Unknown(Value):
     """It is a plain number, text or flag: whatever it was computed from, no graph leads through."""
     drawn: bool = False
     """It was drawn at random, or read off a clock."""
+    text: str | None = None
+    """The text that it is in this turn of the loops: what they count is known as far as they are
+    gone through."""
     attributes: dict[str, Value] = field(default_factory=dict)
     shape: tuple[int | str | None, ...] | None = None
     """Of an array, where constants decide it; see `things.Size`."""

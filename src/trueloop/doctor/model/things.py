@@ -56,6 +56,7 @@ class Model(Nested, Thing):
     """Its mode now; None where unknown (a function's parameter)."""
     complete: bool = True
     """All its children are known; False for a model made by foreign code."""
+    samples: bool = False  # its children stand for a longer list of layers like them (in source)
     parents: list[Model] = field(default_factory=list)
     wrapper: str = ""  # `ddp`, `dp`, `compile`, `fsdp`, `ema`, ...; empty for none
     asks_mode: bool = False  # its own code asks whether it trains
@@ -63,8 +64,7 @@ class Model(Nested, Thing):
     names_parameters: bool = False
     """Its class overrides `parameters()`, `modules()` or the like (in source)."""
     parameters_of: list[Model] | None = field(default_factory=list, repr=False)
-    """Other modules whose parameters a `ParameterList` was given; None where unknown (in
-    source)."""
+    """Other modules whose parameters a `ParameterList` was given (in source); None: unknown."""
     sharded: bool | None = None  # its parameters are, among the ranks that share the data
     device_ids: bool = False  # a wrapper was given devices
     ranks: int = 0  # processes in its wrapper's group; 0 where unknown
@@ -91,7 +91,7 @@ class Model(Nested, Thing):
                     found = None  # `if rate > 0: layers.append(nn.Dropout(rate))`
                 elif rate not in (0, 0.0):
                     return True
-            elif not member.complete:
+            elif not (member.complete or member.samples):
                 found = None
         return found
 

@@ -63,6 +63,33 @@ def cuts_by_rank(tree: ast.AST) -> bool:
     return False
 
 
+_PREFIXES = ("module.", "_orig_mod.", "model._orig_mod")
+_CUT = [len("module."), len("_orig_mod.")]
+
+
+def handles_prefix(tree: ast.Module) -> bool:
+    """The source handles a wrapper's prefix somewhere: `key.replace("module.", "")`, or `key[7:]`
+    in a file that loads states."""
+    nodes = walk(tree)
+    attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    loads = "load_state_dict" in attributes
+    return any(_names_prefix(node) or (loads and _cuts_prefix(node)) for node in nodes)
+
+
+def _names_prefix(node: ast.AST) -> bool:
+    text = node.value if isinstance(node, ast.Constant) else None
+    return isinstance(text, str) and text.strip("^").startswith(_PREFIXES)
+
+
+def _cuts_prefix(node: ast.AST) -> bool:
+    """`key[7:]`."""
+    if not (isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name)):
+        return False
+    part = node.slice
+    first = part.lower if isinstance(part, ast.Slice) and part.upper is None else None
+    return isinstance(first, ast.Constant) and first.value in _CUT
+
+
 def saves_parts(tree: ast.Module) -> bool:
     """A function of a file, or its top level, writes a choice of a model's entries: only those that
     are trained, for one."""

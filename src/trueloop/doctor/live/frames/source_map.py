@@ -301,14 +301,10 @@ def calls_method(path: str, name: str, method: str) -> bool:
 
 
 @lru_cache(maxsize=512)
-def speaks_of(path: str, beginnings: tuple[str, ...]) -> bool:
-    """A file has a string that begins like one of these."""
-    return any(
-        isinstance(node, ast.Constant)
-        and isinstance(node.value, str)
-        and node.value.strip("^").startswith(beginnings)
-        for node in source_of(path).nodes
-    )
+def handles_prefix(path: str) -> bool:
+    """A file handles the prefix that a wrapper puts before keys."""
+    tree = source_of(path).tree
+    return tree is not None and vocabulary.handles_prefix(tree)
 
 
 @lru_cache(maxsize=512)

@@ -115,9 +115,7 @@ def _describe(state: StateDict, owner: Model, place: Location) -> None:
     """A wrapper's prefix, read from its source."""
     name = source_map.spelled(place).rpartition(".")[2]
     state.loaded_back = source_map.calls_method(place.path, name, "load_state_dict")
-    state.prefix_known = source_map.speaks_of(
-        place.path, ("module.", "_orig_mod.", "model._orig_mod")
-    )
+    state.prefix_known = source_map.handles_prefix(place.path)
 
 
 def _positioned(recorder: Recorder, call: FinishedCall) -> None:

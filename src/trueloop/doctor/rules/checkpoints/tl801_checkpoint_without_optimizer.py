@@ -196,11 +196,20 @@ class CheckpointWithoutOptimizer(Rule):
             if resumed is None or self._may_be_restored(optimizer, resumed):
                 continue
             for source, model, loaded in self._models:
-                # A GAN's weights may be in one file, its optimizers and the epoch in a second one.
-                one_run = _root(source) is _root(resumed) or bool(self._restored)
-                if one_run and optimizer.trains(model):
+                if self._is_one_run(source, resumed) and optimizer.trains(model):
                     self._report_missing(loaded, turn.loop, optimizer)
                     break
+
+    def _is_one_run(self, weights: Checkpoint, count: Checkpoint) -> bool:
+        """The weights and the count belong together. A GAN's weights may be in one file, its
+        optimizers and the epoch in a second one; but where the second has weights too, of a model
+        that nothing trains, a new training begins from the first."""
+        if _root(weights) is _root(count):
+            return True
+        beside = [model for each, model, _ in self._models if _root(each) is _root(count)]
+        steps = [each for each in self.timeline.events if isinstance(each, OptimizerStep)]
+        is_trained = any(each.optimizer.trains(model) for each in steps for model in beside)
+        return bool(self._restored) and (is_trained or not beside)
 
     def _may_be_restored(self, optimizer: Optimizer, resumed: Checkpoint) -> bool:
         """It was, under this name or as an optimizer of the same weights; or the source loads the

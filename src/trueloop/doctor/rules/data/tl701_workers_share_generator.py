@@ -49,9 +49,9 @@ loader = DataLoader(Noisy(x), batch_size=32, shuffle=True, num_workers=4, worker
 ## How it is detected
 
 A loader with workers reads a data set whose `__getitem__`, or what it calls, draws from a generator
-that was created before the workers start. Not reported: a `worker_init_fn` that reaches the data
-set or its generator, a generator that is created or seeded while a sample is read, and draws in the
-constructor only.
+that was created before the workers start. Not reported: an option for the number of workers that is
+0 unless it is given, a `worker_init_fn` that reaches the data set or its generator, a generator
+that is created or seeded while a sample is read, and draws in the constructor only.
 """
 
 from __future__ import annotations
@@ -80,7 +80,9 @@ class WorkersShareGenerator(Rule):
         draws = loader.dataset.draws if loader.dataset is not None else ()
         for draw in draws or ():
             if draw.made is not None:
-                workers = f"{loader.workers} workers" if loader.workers != 1 else "1 worker"
+                count = loader.workers
+                workers = f"{count} workers" if isinstance(count, int) else "its workers"
+                workers = "1 worker" if count == 1 else workers
                 self.report(
                     draw.made,
                     f"The loader starts {workers} with copies of this generator in its"

@@ -42,7 +42,7 @@ A loader that is trained on for several epochs starts workers (`persistent_worke
 `worker_init_fn` seeds a library's generator with a constant, or a constant plus the worker's
 number, and reading a sample draws from that library. Not reported: validation loaders, where
 repeated draws are intended, and seeds from torch, the time or anything that is not certainly
-constant.
+constant, and an option for the number of workers that is 0 unless it is given.
 """
 
 from __future__ import annotations

@@ -36,15 +36,15 @@ scaler.update()
 
 ## How it is detected
 
-The same `scaler.step(...)` runs in two iterations of a loop with no `update()` of that scaler in
-between, in any run of the program. Not reported: several optimizers that share one update, a
-function whose caller updates, and a scaler that is certainly disabled or passed to code that cannot
-be read.
+The same `scaler.step(...)` runs in two iterations of a loop with a `backward()` and no `update()`
+of that scaler in between, in any run of the program. Not reported: several optimizers that share
+one update, a function whose caller updates, and a scaler that is certainly disabled or passed to
+code that cannot be read.
 """
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import EscapedToUnknown, OptimizerStep, ScalerUpdate
+from trueloop.doctor.model.events import Backward, EscapedToUnknown, OptimizerStep, ScalerUpdate
 from trueloop.doctor.model.findings import Insert
 from trueloop.doctor.rules.shared.step_order import StepRule, scaling
 
@@ -69,6 +69,8 @@ class ScalerNeverUpdated(StepRule):
                 self.refute(event.place)
             elif scaler.updated_by_name:
                 pass  # on a condition that did not hold in this run
+            elif not any(isinstance(each, Backward) for each in since):
+                pass  # a loop over optimizers, in a function whose caller updates
             elif before.scaler is scaler and scaling(scaler) and before.turns != event.turns:
                 others = any(
                     isinstance(each, OptimizerStep) and each.scaler is scaler for each in since

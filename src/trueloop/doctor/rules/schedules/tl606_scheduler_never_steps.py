@@ -39,9 +39,9 @@ or only before it, counts too; so does one without a name, made in a statement o
 key of a dictionary. Not reported: schedules inside a `SequentialLR` or `ChainedScheduler`, those
 passed to code that cannot be read (a trainer, `accelerator.prepare`, the warm-up of a library),
 classes of the user's own with methods that may set learning rates, schedules inside of such a class
-that steps, schedules read with `get_lr()`, files that call `step` on anything of that name, or
-have that call in a comment, and programs that set the learning rate themselves (`group["lr"] =
-rate`) in more than the first epoch.
+that steps, schedules that would change nothing (`gamma=1`), schedules read with `get_lr()`, files
+that call `step` on anything of that name, or have that call in a comment, and programs that set the
+learning rate themselves (`group["lr"] = rate`) in more than the first epoch.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class SchedulerNeverSteps(ScheduleRule):
         is_followed = scheduler.name or scheduler.steps_are_seen or clock.made.dropped
         if scheduler.own_step or not is_followed or scheduler.optimizer is None:
             return
-        if scheduler.read_by_hand:
+        if scheduler.read_by_hand or _is_flat(scheduler):
             return
         if scheduler.name.rpartition(".")[2] in scheduler.stepped_names:
             return
@@ -154,6 +154,19 @@ class SchedulerNeverSteps(ScheduleRule):
             related=[(other.place, "its optimizer steps here")],
             fix="Move `scheduler.step()` into the loop over epochs.",
         )
+
+
+_FLAT = (
+    {"div_factor": 1, "final_div_factor": 1},
+    {"gamma": 1},
+    {"factor": 1},
+    {"start_factor": 1, "end_factor": 1},
+)
+"""Arguments with which a schedule never changes a learning rate."""
+
+
+def _is_flat(scheduler: Scheduler) -> bool:
+    return any(each.items() <= scheduler.arguments.items() for each in _FLAT)
 
 
 def _keeps_setting(by_hand: list[RateSet], clock: ScheduleClock) -> bool:

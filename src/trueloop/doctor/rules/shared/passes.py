@@ -93,7 +93,7 @@ def may_switch(model: Model) -> bool:
         return True
     if model.kind.rpartition(".")[2] in MODE_DEPENDENT_LAYERS:
         return model.arguments.get("p") not in (0, 0.0)
-    return not model.complete
+    return not (model.complete or model.samples)
 
 
 def switches(model: Model) -> bool | None:
@@ -105,7 +105,7 @@ def switches(model: Model) -> bool | None:
 
 def is_of_library(model: Model) -> bool:
     """All that is not known of it is inside one class of an installed package."""
-    unknown = [member for member in model.family() if not member.complete]
+    unknown = [each for each in model.family() if not (each.complete or each.samples)]
     return bool(unknown) and all(
         member.kind.partition(".")[0] in _PACKAGES and member.cls is None
         and _BY_NAME.search(member.kind) is None

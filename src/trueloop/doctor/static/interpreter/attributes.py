@@ -29,6 +29,7 @@ from trueloop.doctor.static.interpreter.derived_containers import container_in, 
 from trueloop.doctor.static.interpreter.emptied_holders import is_let_go
 from trueloop.doctor.static.interpreter.inference import guess, is_no_tensor
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
+from trueloop.doctor.static.interpreter.keys import put_in_turn
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, find_method
 from trueloop.doctor.static.interpreter.syntax import once, written
 from trueloop.doctor.static.interpreter.user_objects import is_plain_helper
@@ -52,7 +53,7 @@ from trueloop.doctor.static.interpreter.values import (
     kept,
 )
 from trueloop.doctor.static.stubs.containers import item_in
-from trueloop.doctor.static.stubs.manual_updates import replaced_gradient
+from trueloop.doctor.static.stubs.manual_updates import set_gradient
 from trueloop.doctor.static.stubs.optimizers import param_groups, set_groups, set_in_group
 from trueloop.doctor.static.stubs.tensors import (
     attribute_of,
@@ -251,8 +252,8 @@ def write(m: Interpreter, owner: Any, name: str, value: Any, node: ast.AST) -> N
         set_groups(m, owner, value, node)
     elif isinstance(owner, (Thing, Instance, OpaqueObject, Unknown)):
         owner.attributes[name] = value
-        if isinstance(owner, Unknown) and name == "grad":
-            replaced_gradient(m, None, value, node)
+        if isinstance(owner, Unknown):
+            set_gradient(m, None, name, value, node)
         if isinstance(owner, Sampler) and name == "epoch":
             owner.epoch_set |= not m.functions[-1].endswith("__init__")
     elif isinstance(owner, Class):
@@ -429,7 +430,7 @@ def set_item(m: Interpreter, owner: Any, index: Any, value: Any, node: ast.Subsc
             set_in_group(m, owner, index.value, value, node)
             owner.put(index.value, kept(value, index.value))
         else:
-            owner.put_somewhere(value)
+            put_in_turn(owner, index, value)
             _store(m, owner, index, value, node)
         if len(owner.entries) != known:
             m.history.extended.append(id(owner))

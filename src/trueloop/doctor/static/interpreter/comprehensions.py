@@ -7,20 +7,18 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from trueloop.doctor.model.arithmetic import is_hashable
 from trueloop.doctor.model.things import Model
 from trueloop.doctor.static.interpreter import conditions
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
+from trueloop.doctor.static.interpreter.keys import put
 from trueloop.doctor.static.interpreter.list_lengths import count_of
 from trueloop.doctor.static.interpreter.loops import go_through
 from trueloop.doctor.static.interpreter.survey import Comprehension
 from trueloop.doctor.static.interpreter.values import (
-    Constant,
     DictValue,
     Scope,
     Sequence,
     Value,
-    kept,
 )
 from trueloop.doctor.static.stubs import repeated_layers
 from trueloop.doctor.static.stubs.checkpoints import state_of_comprehension
@@ -86,11 +84,3 @@ def _table_of(m: Interpreter, pairs: list[tuple[Any, Any]], complete: bool) -> D
     for key, value in pairs:
         put(table, key, value)
     return table
-
-
-def put(table: DictValue, key: Value, value: Value | None) -> None:
-    """`table[key] = value`."""
-    if isinstance(key, Constant) and key.value is not None and is_hashable(key.value):
-        table.put(key.value, value and kept(value, key.value))
-    else:
-        table.put_somewhere(value)

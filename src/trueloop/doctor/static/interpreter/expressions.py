@@ -14,11 +14,12 @@ from trueloop.doctor.model.things import Checkpoint, Loop, Model, Tensor, Thing
 from trueloop.doctor.static.interpreter import conditions, imports
 from trueloop.doctor.static.interpreter.attributes import item_of, read
 from trueloop.doctor.static.interpreter.calls import call
-from trueloop.doctor.static.interpreter.comprehensions import comprehension, put
+from trueloop.doctor.static.interpreter.comprehensions import comprehension
 from trueloop.doctor.static.interpreter.counters import window_of
 from trueloop.doctor.static.interpreter.generators import MOST, yielded
 from trueloop.doctor.static.interpreter.inference import guess
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
+from trueloop.doctor.static.interpreter.keys import put
 from trueloop.doctor.static.interpreter.loops import elements
 from trueloop.doctor.static.interpreter.step_budget import NESTING
 from trueloop.doctor.static.interpreter.stub_lookup import find_call
@@ -408,8 +409,27 @@ def _text(m: Interpreter, node: ast.JoinedStr, scope: Scope) -> Value:
     loop_variant = any(loop_of(part) for part in parts)
     key = f"text<{', '.join(m.key(part) for part in parts)}@{node.lineno}>"
     pieces = [each.value if isinstance(each, ast.Constant) else "{}" for each in node.values]
+    now = _text_now(node, parts)
     parts.append(Constant("".join(map(str, pieces))))
-    return Unknown(key, tuple(parts), loop_variant=loop_variant, number=True)
+    return Unknown(key, tuple(parts), loop_variant=loop_variant, number=True, text=now)
+
+
+def _text_now(node: ast.JoinedStr, parts: list[Value]) -> str | None:
+    """The text in this turn, where each part is a short constant that is written as it is."""
+    pieces, values = [], iter(parts)
+    for each in node.values:
+        if isinstance(each, ast.Constant):
+            pieces.append(str(each.value))
+            continue
+        part = next(values)
+        assert isinstance(each, ast.FormattedValue)
+        is_plain = each.format_spec is None and each.conversion == -1
+        if not is_plain or not isinstance(part, Constant) or part.modulo is not None:
+            return None
+        if not is_small(part.value):
+            return None
+        pieces.append(str(part.value))
+    return "".join(pieces)
 
 
 def _walrus(m: Interpreter, node: ast.NamedExpr, scope: Scope) -> Value:

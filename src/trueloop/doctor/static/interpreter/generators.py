@@ -21,6 +21,7 @@ from trueloop.doctor.static.interpreter.values import (
     Sequence,
     Value,
 )
+from trueloop.doctor.static.interpreter.yields import at_caller, depth_of
 
 MOST = 64
 """Values of a generator that are taken, where it is not known to end."""
@@ -90,7 +91,7 @@ def loop_over_generator(
     left: list[ControlFlow] = []
     index = 0
     before = len(m.turns)
-    where = len(m.calls), len(m.modules), len(m.functions), len(m.receivers)
+    depth = depth_of(m)
 
     def turn(value: Value) -> ControlFlow | None:
         if loop.kind == "batches":
@@ -100,22 +101,14 @@ def loop_over_generator(
 
     def on_yield(value: Value) -> Value:
         nonlocal index
-        # The body of the loop is not called by the generator.
-        calls, modules = m.calls[where[0] :], m.modules[where[1] :]
-        functions, receivers = m.functions[where[2] :], m.receivers[where[3] :]
-        del m.calls[where[0] :], m.modules[where[1] :]
-        del m.functions[where[2] :], m.receivers[where[3] :]
-        if not index:
-            _announce(m, node, loop, before)
-        try:
-            with m.turn(loop, index):
-                signal = turn(value)
-        finally:
-            index += 1
-            m.calls += calls
-            m.modules += modules
-            m.functions += functions
-            m.receivers += receivers
+        with at_caller(m, depth):
+            if not index:
+                _announce(m, node, loop, before)
+            try:
+                with m.turn(loop, index):
+                    signal = turn(value)
+            finally:
+                index += 1
         if signal is not None and signal is not ControlFlow.CONTINUE:
             left.append(signal)
             raise LeaveGenerator

@@ -39,4 +39,19 @@ def method_of_constant(
         return Constant(result)
     found = m.unknown(node, [receiver, *args, *kwargs.values()])
     found.number = True
+    if name == "format" and isinstance(receiver.value, str) and not kwargs:
+        found.text = _formatted(receiver.value, args)
     return found
+
+
+def _formatted(text: str, args: list[Value]) -> str | None:
+    """`"net_{}".format(i)` in this turn of the loops: with nothing but empty braces in it."""
+    pieces = text.split("{}")
+    values = [each for each in args if isinstance(each, Constant) and each.modulo is None]
+    is_known = len(values) == len(args) == len(pieces) - 1 and is_small(text)
+    if not is_known or any("{" in each or "}" in each for each in pieces):
+        return None
+    if not all(is_small(each.value) for each in values):
+        return None
+    written = [str(each.value) for each in values]
+    return "".join(part for pair in zip(pieces, [*written, ""], strict=True) for part in pair)

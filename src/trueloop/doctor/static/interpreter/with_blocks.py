@@ -21,6 +21,7 @@ from trueloop.doctor.static.interpreter.values import (
     Unknown,
     Value,
 )
+from trueloop.doctor.static.interpreter.yields import at_caller, depth_of
 
 Body = Callable[[], "ControlFlow | None"]
 
@@ -189,11 +190,13 @@ def inside_generator(
 ) -> ControlFlow | None:
     """A function under `@contextmanager`: the block runs at its `yield`."""
     found: list[ControlFlow | None] = []
+    depth = depth_of(m)
 
     def on_yield(value: Value) -> Value:
         if not found:
-            bind(value)
-            found.append(inside())
+            with at_caller(m, depth):
+                bind(value)
+                found.append(inside())
         return NONE
 
     m.enter(context.function, context.args, context.kwargs, node, on_yield)

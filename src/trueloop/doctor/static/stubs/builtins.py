@@ -264,14 +264,20 @@ def _getattr(call: LibraryCall) -> Value:
 
 @calls("builtins.setattr")
 def _setattr(call: LibraryCall) -> Value:
-    name = call.const(1)
-    if isinstance(name, str) and len(call.args) == 3:
-        write(call.machine, call.args[0], name, call.args[2], call.node)
-    elif len(call.args) == 3 and isinstance(call.args[0], Model):
-        model, value = call.args[0], call.args[2]
-        write(call.machine, model, free_name(model, call.args[1]), value, call.node)
-    elif len(call.args) == 3 and isinstance(call.args[0], Instance):
-        overridden(call.args[0])
+    if len(call.args) != 3:
+        return NONE
+    owner, named, value = call.args
+    if isinstance(owner, Unknown) and isinstance(value, Model):
+        # `setattr(reduce(getattr, path, model), last, part)`: it becomes a part of the model.
+        owner = next((each for each in owner.of if isinstance(each, Model)), owner)
+        named = named if owner is call.args[0] else call.unknown(named)
+    name = constant(named)
+    if isinstance(name, str):
+        write(call.machine, owner, name, value, call.node)
+    elif isinstance(owner, Model):
+        write(call.machine, owner, free_name(owner, named), value, call.node)
+    elif isinstance(owner, Instance):
+        overridden(owner)
     return NONE
 
 

@@ -16,10 +16,9 @@ from trueloop.doctor.model.events import (
     StateDictLoaded,
 )
 from trueloop.doctor.model.findings import Location
-from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.model.submodules import Submodules
 from trueloop.doctor.model.things import NOWHERE, Checkpoint, Model, StateDict, Tensor, Thing
-from trueloop.doctor.model.vocabulary import saves_parts
+from trueloop.doctor.model.vocabulary import handles_prefix, saves_parts
 from trueloop.doctor.static.interpreter.calls import instantiate
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.passed_arguments import where_passed
@@ -284,7 +283,7 @@ def _describe(call: LibraryCall, state: StateDict, function: ast.expr) -> None:
         )
     if call.receiver.wrapper:
         state.prefix_known = any(
-            _speaks_of_prefix(scope.module.tree) for scope in call.machine.namespaces.values()
+            _handles_prefix(scope.module.tree) for scope in call.machine.namespaces.values()
         )
     module = call.machine.modules[-1]
     state.deepcopy_at_hand = any(
@@ -311,17 +310,7 @@ def _load_state(call: LibraryCall) -> Value:
     return call.unknown(call.receiver)
 
 
-@once
-def _speaks_of_prefix(tree: ast.Module) -> bool:
-    """The source handles a wrapper's prefix somewhere: `key.replace("module.", "")`."""
-    return any(
-        isinstance(node, ast.Constant)
-        and isinstance(node.value, str)
-        and node.value.strip("^").startswith(("module.", "_orig_mod.", "model._orig_mod"))
-        for node in walk(tree)
-    )
-
-
+_handles_prefix = once(handles_prefix)
 _saves_parts = once(saves_parts)
 
 

@@ -55,14 +55,28 @@ def fill(call: LibraryCall, model: Model, short: str) -> None:
     elif len(call.args) == 1 and isinstance(first, Sequence):
         parts = [(str(i), value) for i, value in enumerate(first.values)]
         model.complete = not first.open
+        model.samples = _are_samples(first)
     elif len(call.args) == 1 and isinstance(first, Model) and short == "ModuleList":
         parts = list(first.children.items())
     model.complete &= not call.open
+    if call.open and not call.kwargs:
+        model.samples = bool(call.spread) and all(map(_are_samples, call.spread))
     for each in call.spread:  # `nn.Sequential(*[Layer() for _ in range(count)])`
         if isinstance(each, Sequence):
             parts += [(str(len(parts) + i), value) for i, value in enumerate(each.values)]
     for name, value in parts:
         add_child(model, name, value)
+
+
+def _are_samples(value: object) -> bool:
+    """A list that a loop or a comprehension fills: what it has in further turns is like what it has
+    in the first."""
+    return (
+        isinstance(value, Sequence)
+        and not value.uncounted
+        and bool(value.values)
+        and all(isinstance(each, Model) for each in value.values)
+    )
 
 
 def add_child(model: Model, name: str, value: Value | None) -> None:

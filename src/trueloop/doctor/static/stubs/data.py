@@ -283,7 +283,7 @@ def _loader(call: LibraryCall) -> Value:
         batch_size=_size(call, 1, "batch_size", 1),
         shuffle=False if shuffle is None and _is_none(call.arg(2, "shuffle")) else shuffle,
         drop_last=call.const(8, "drop_last", default=False),
-        workers=_size(call, 5, "num_workers", 0),
+        workers=_workers(call),
         sampler=sampler,
     )
     if not _is_none(batch_sampler) and batch_sampler is not None:
@@ -317,6 +317,13 @@ def _is_none(value: object) -> bool:
 def _may_be_given(call: LibraryCall, position: int, name: str) -> bool:
     """An argument was written, even if it is None in this run."""
     return call.given(position, name) is not False
+
+
+def _workers(call: LibraryCall) -> Size:
+    """How many processes read: those of a run without options."""
+    size = _size(call, 5, "num_workers", 0)
+    default = by_default(call.machine, size) if isinstance(size, str) else None
+    return size if default is None else default
 
 
 def _size(call: LibraryCall, position: int, name: str, default: int) -> Size:

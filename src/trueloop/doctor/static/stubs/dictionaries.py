@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 
 from trueloop.doctor.model.arithmetic import is_hashable
+from trueloop.doctor.model.things import Thing
 from trueloop.doctor.static.interpreter.attributes import item_of
+from trueloop.doctor.static.interpreter.keys import text_in_turn
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, find_method, methods
 from trueloop.doctor.static.interpreter.values import (
     NONE,
@@ -120,6 +122,12 @@ def _update(call: LibraryCall) -> Value:
     return NONE
 
 
+def _any_of(call: LibraryCall, table: DictValue) -> Value:
+    """The value under a key that is not known: one for all, if they are of a kind."""
+    kinds = {type(each) for each in table.rest if isinstance(each, Thing)}
+    return table.rest[0] if len(kinds) < 2 else call.unknown(table, *table.rest)
+
+
 @methods(DictValue, "__getitem__")
 def _table_item(call: LibraryCall) -> Value:
     table: DictValue = call.receiver
@@ -127,8 +135,10 @@ def _table_item(call: LibraryCall) -> Value:
     known = isinstance(key, Constant) and is_hashable(key.value)
     if isinstance(key, Constant) and known and key.value in table.entries:
         return item_of(call.machine, table, key, call.node)
+    if (text := text_in_turn(key)) is not None and text in table.entries:
+        return item_of(call.machine, table, Constant(text), call.node)
     if table.rest:
-        return table.rest[0]
+        return _any_of(call, table)
     if isinstance(key, Constant) and table.open:
         # A defaultdict makes what it is asked for.
         number = table.begins_with

@@ -68,14 +68,15 @@ def cleared(m: Interpreter, parameter: Tensor | None, node: ast.AST) -> None:
     m.emit(ZeroGrad, node, target=target, by_hand=True)
 
 
-def replaced_gradient(
-    m: Interpreter, parameter: Tensor | None, value: object, node: ast.AST
+def set_gradient(
+    m: Interpreter, parameter: Tensor | None, name: str, value: object, node: ast.AST
 ) -> None:
-    """`p.grad = value`. `parameter`: None for something that is not known, as in a nested function
-    that takes it from the function around."""
-    if is_nothing(value):
+    """`p.grad = value`, or `p.grad_sample = value`: from a gradient for each sample Opacus'
+    optimizers make the gradient. `parameter`: None for something that is not known, as in a nested
+    function that takes it from the function around."""
+    if name == "grad" and is_nothing(value):
         cleared(m, parameter, node)
-    else:
+    elif name in ("grad", "grad_sample") and not is_nothing(value):
         m.emit(GradEdited, node, target=parameter)
 
 

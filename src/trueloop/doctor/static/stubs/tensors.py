@@ -27,7 +27,7 @@ from trueloop.doctor.static.interpreter.values import (
 )
 from trueloop.doctor.static.stubs import constant_gradients, tensor_shapes as shapes
 from trueloop.doctor.static.stubs.label_order import notice_slice
-from trueloop.doctor.static.stubs.manual_updates import notice, replaced_gradient
+from trueloop.doctor.static.stubs.manual_updates import notice, set_gradient
 from trueloop.doctor.static.stubs.thawing import thaws_later
 
 T = TypeVar("T")
@@ -410,15 +410,14 @@ def parameter_of(m: Interpreter, layer: Model, name: str, node: ast.AST) -> Tens
 
 def set_attribute(m: Interpreter, tensor: Tensor, name: str, value: object, node: ast.AST) -> None:
     """`tensor.name = value`."""
-    if name == "grad":
-        replaced_gradient(m, tensor, value, node)
-    elif name == "data":
+    set_gradient(m, tensor, name, value, node)
+    if name == "data":
         m.emit(ManualUpdate, node, target=tensor)
     elif name == "requires_grad":
         needs = constant(value)
         tensor.requires_grad = needs is not False
         flagged(m, tensor, needs, node)
-    else:
+    elif name != "grad":
         tensor.attributes[name] = value
 
 

@@ -1,0 +1,30 @@
+"""A cycle from a rate to the same rate: nothing is lost where nobody steps it."""
+
+import torch
+from torch import nn
+
+
+def schedule_of(optimizer, settings):
+    return torch.optim.lr_scheduler.OneCycleLR(
+        optimizer,
+        max_lr=settings.get("max_lr", 2e-3),
+        epochs=settings.get("epochs", 200),
+        steps_per_epoch=settings.get("steps_per_epoch", 1000),
+        pct_start=settings.get("pct_start", 0.0),
+        div_factor=1,
+        final_div_factor=1,
+    )
+
+
+torch.manual_seed(0)
+net = nn.Linear(4, 1)
+optimizer = torch.optim.AdamW(net.parameters(), lr=2e-3)
+schedule = schedule_of(optimizer, {"epochs": 2})
+for step in range(200):
+    x = torch.randn(8, 4)
+    loss = (net(x) - x.sum(1, keepdim=True)).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    if step % 50 == 0:
+        print(loss.item(), optimizer.param_groups[0]["lr"])
