@@ -318,8 +318,8 @@ class Activation(NamedTuple):
     dim: int | None
     """Dimension that it runs over; None where unknown or meaningless."""
     place: Location
-    guards: frozenset[str] = frozenset()
-    """Open conditions that it depended on; see `Event.guards`."""
+    guards: frozenset[str] = frozenset()  # conditions that it depended on; see `Event.guards`
+    layer: Any = None  # the layer whose output it is, of a `linear` (in source)
 
 
 class ParameterCopy(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from trueloop.doctor.model.events import Event
 from trueloop.doctor.model.findings import Location
@@ -46,6 +47,14 @@ class ColumnsPicked(Event):
 
     source: Tensor
     columns: Tensor
+
+
+@dataclass(eq=False, kw_only=True)
+class ComparedWithHalf(Event):
+    """A tensor was compared with 0.5: `outputs > 0.5` (in source)."""
+
+    tensor: Tensor
+    how: Literal["above", "below"]
 
 
 @dataclass(eq=False, kw_only=True)

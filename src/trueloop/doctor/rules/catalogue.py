@@ -93,6 +93,7 @@ ENTRIES = (
     Entry("TL408", "softmax-over-batch", "warning", "SL"),
     Entry("TL409", "padding-is-scored", "warning", "L"),
     Entry("TL410", "penalty-without-graph", "error", "SL"),
+    Entry("TL411", "logits-compared-with-half", "warning", "S"),
     # Precision, accumulation, clipping
     Entry("TL501", "clips-scaled-gradients", "error", "SL"),
     Entry("TL502", "scaler-never-updated", "error", "SL"),

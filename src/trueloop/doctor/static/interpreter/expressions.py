@@ -43,6 +43,7 @@ from trueloop.doctor.static.stubs.containers import container_of, extend
 from trueloop.doctor.static.stubs.options import by_default
 from trueloop.doctor.static.stubs.statistics import notice_arithmetic
 from trueloop.doctor.static.stubs.tensors import combine, derive
+from trueloop.doctor.static.stubs.thresholds import notice_threshold
 
 _SIGNS = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
@@ -284,6 +285,7 @@ def _compare(m: Interpreter, node: ast.Compare, scope: Scope) -> Value:
     for sign, operand in zip(node.ops, node.comparators, strict=True):
         right = evaluate(m, operand, scope)
         if isinstance(left, Tensor) or isinstance(right, Tensor):
+            notice_threshold(m, sign, left, right, node)
             parents = [each for each in (left, right) if isinstance(each, Tensor)]
             if not isinstance(sign, (ast.Is, ast.IsNot, ast.In, ast.NotIn)):
                 made = derive(m, node, *parents, graph=False)

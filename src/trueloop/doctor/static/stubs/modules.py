@@ -319,7 +319,8 @@ def _activation(call: LibraryCall, layer: Model) -> Activation | None:
     if kind == "linear":
         guards = frozenset()
     place = layer.made if inside else call.place
-    return Activation(kind, layer.arguments.get("dim"), place, guards)
+    source = layer if kind == "linear" else None
+    return Activation(kind, layer.arguments.get("dim"), place, guards, source)
 
 
 _NETWORKS = re.compile(

@@ -292,6 +292,8 @@ def row_of(m: Interpreter, value: Tensor, node: ast.AST) -> Tensor:
     made = derive(m, node, value)
     made.shape = value.pieces or (value.shape[1:] if value.shape else None)
     made.dtype = value.dtype
+    if value.activation is not None and value.activation.kind == "linear":
+        made.activation = value.activation  # a logit of logits
     if value.pieces:
         notice_slice(m, value, None, made, node)
     return made

@@ -1,0 +1,47 @@
+"""The accuracy of each training batch, from the tensor that the loss gets."""
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Dropout(0.1))
+        self.out = nn.Linear(16, 1)
+
+    def forward(self, x):
+        return self.out(self.body(x))
+
+
+def validate(model, loader):
+    model.eval()
+    right, seen = 0, 0
+    with torch.no_grad():
+        for x, y in loader:
+            outputs = model(x).squeeze(1)
+            predicted = (outputs > 0).float()
+            right += (predicted == y).sum().item()
+            seen += len(y)
+    return right / seen
+
+
+torch.manual_seed(0)
+x = torch.randn(480, 6)
+y = (x.sum(1) > 0).float()
+train = DataLoader(TensorDataset(x[:320], y[:320]), batch_size=32, shuffle=True)
+held = DataLoader(TensorDataset(x[320:], y[320:]), batch_size=32)
+model = Net()
+criterion = nn.BCEWithLogitsLoss()
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+for epoch in range(6):
+    model.train()
+    for inputs, labels in train:
+        logits = model(inputs).squeeze(1)
+        loss = criterion(logits, labels)
+        right = ((logits >= 0.5) == labels.bool()).float().mean().item()  # <- TL411
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print(epoch, loss.item(), right, validate(model, held))
