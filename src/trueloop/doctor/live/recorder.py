@@ -39,6 +39,8 @@ class Recorder:
         self.listeners: list[Callable[[Event], None]] = []
         self.judged: Callable[[Track], None] | None = None
         """Called when the rules have seen an event; what it raises ends the program."""
+        self._modes_unseen = False
+        """A mode was switched since sampling ended: each further switch says no more."""
         self.reading = hub.lock
         self.failed = hub.failed
 
@@ -163,7 +165,16 @@ class Recorder:
         for track in self.tracks.values():
             track.depth = 0
             track.inside.clear()
+        self._modes_unseen = False
         self.unwatched()
+
+    def mode_unseen(self) -> None:
+        """A mode is switched between samples."""
+        if self._modes_unseen:
+            return
+        self._modes_unseen = True
+        for track in list(self.tracks.values()):
+            track.runner.handle(SamplingGap(modes_switched=True, serial=track.serial))
 
     # ------------------------------------------------------------------ what the rules have found
 

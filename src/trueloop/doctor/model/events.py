@@ -342,8 +342,7 @@ class LoopLeft(Event):
     unread_backward: bool = False
     """The reader has not executed every `backward` in the code of the run so far."""
     returned: Location = NOWHERE
-    """The `return`, under no condition, that ends its first turn with a value that the turns add up
-    (in source)."""
+    """The `return` under no condition that ends its first turn with a sum of turns (in source)."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -398,8 +397,7 @@ class FileSaved(Event):
     """How the file is written in the source, or its path."""
     path: FilePath = NO_PATH
     by_rank: bool | None = None
-    """The file's name depends on the rank, or only some ranks get here; None where that is not
-    known."""
+    """The file's name depends on the rank, or only some ranks get here; None: not known."""
     what: Location = NOWHERE
     """Where `value` is written."""
     world_of_one: bool = False  # a guard on the world size lets only one rank get here (in source)
@@ -483,6 +481,8 @@ class NotCalled(Event):
 @dataclass(eq=False, kw_only=True)
 class SamplingGap(Event):
     """From here to the next event the program ran on without being looked at (live)."""
+
+    modes_switched: bool = False  # by which call, of which module, is not known
 
 
 @dataclass(eq=False, kw_only=True)

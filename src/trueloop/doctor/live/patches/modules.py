@@ -240,6 +240,8 @@ def _switched(
     hub.sample(why=("mode", caller.f_code, caller.f_lasti))
     if hub.sampling:
         recorder.emit(ModeSet, frame, model=recorder.things.model(module), training=mode)
+    else:
+        recorder.mode_unseen()
 
 
 def _zero_grad(

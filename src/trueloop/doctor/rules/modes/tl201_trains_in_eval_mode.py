@@ -175,9 +175,15 @@ class TrainsInEvalMode(Rule):
                     self.asleep[member].undone = self.asleep[member].within = None
 
     def on_sampling_gap(self, event: SamplingGap) -> None:
+        """Who sleeps sleeps on, and evaluates where no gradient was recorded: of any other forward
+        the backward may be in the gap."""
         self.last = None
-        self.asleep.clear()
         self.fresh.clear()
+        if event.modes_switched:
+            self.asleep.clear()
+        for sleep in self.asleep.values():
+            sleep.undone = sleep.within = None
+            sleep.forwards = [s for s in sleep.forwards if not self.forwards.by_serial[s].grad]
 
     def on_model_forward(self, event: ModelForward) -> None:
         self.last = None
