@@ -19,6 +19,8 @@ from trueloop.errors import ConfigError, RunError
 from trueloop.run import Run
 from trueloop.tasks import exported
 from trueloop.tasks.spiral import Spiral
+from trueloop.tasks.standalone import table_rows
+from trueloop.tasks.table.table_files import read_frame
 
 
 @pytest.mark.parametrize(
@@ -206,3 +208,33 @@ def test_a_language_model_as_a_torch_program_and_an_onnx_graph(
     capsys.readouterr()
     assert main(["export", "r", "--out", "p", "--format", "python"]) == 2
     assert "a language model is not exported as a program" in capsys.readouterr().err
+
+
+def test_the_exported_program_reads_files_as_training_does(
+    tmp_path: Path,
+) -> None:
+    """With a byte order mark, spaces in the header and around cells, semicolons, blank lines."""
+    path = tmp_path / "new.csv"
+    text = '\ufeffarea ; day; colour;code\n 82.5;2024-05-17; red ;3\n\n;;"a;b"; 1\n'
+    path.write_text(text, encoding="utf-8")
+    read = [{name: cell or "" for name, cell in row.items()} for row in read_frame(path).to_dicts()]
+    assert table_rows.read_rows(path) == read
+    assert read[0] == {"area": "82.5", "day": "2024-05-17", "colour": "red", "code": "3"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("there is none.csv", None, r"there is none\.csv cannot be read: "),
+        ("short.csv", "area,code\n1,2\n3\n", "line 3 has 1 cells, the header has 2"),
+    ],
+)
+def test_what_the_exported_program_cannot_read_is_one_line(
+    name: str, text: str | None, message: str, tmp_path: Path
+) -> None:
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    with pytest.raises(SystemExit, match=message):
+        table_rows.read_rows(tmp_path / name)
+    with pytest.raises(SystemExit, match="column 'area' contains numbers, and one is 'much'"):
+        table_rows.number("area", "much")

@@ -9,6 +9,7 @@ for each row. A cell is a number, a text or None; an empty text is a missing val
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 import re
@@ -66,7 +67,7 @@ class TablePredictor:
             if name not in row:
                 raise SystemExit(f"column {name!r} is missing, and the model needs it")
             if kind == "number":
-                values[name] = number(self._cell(row[name]))
+                values[name] = number(name, self._cell(row[name]))
             elif kind == "date":
                 values |= date_parts(name, self._cell(row[name]))
         return values
@@ -111,11 +112,14 @@ def nearest_to_half(quantiles: dict[str, float]) -> str:
     return min(quantiles, key=lambda name: abs(quantiles[name] - 0.5))
 
 
-def number(cell: Any) -> float:
+def number(name: str, cell: Any) -> float:
     """The cell as a number; NaN if it is missing."""
     if cell is None:
         return math.nan
-    value = float(cell)
+    try:
+        value = float(cell)
+    except ValueError:
+        raise SystemExit(f"column {name!r} contains numbers, and one is {cell!r}") from None
     return value if math.isfinite(value) else math.nan
 
 
@@ -143,13 +147,34 @@ def scaled(column: dict[str, Any], values: dict[str, float]) -> list[float]:
     return [bounded, float(gap)] if column["flag"] else [bounded]
 
 
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """The rows of a CSV file as training reads them: the header decides what separates the cells,
+    spaces around them do not count, and blank lines are passed over."""
+    try:
+        text = path.read_text("utf-8-sig").lstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SystemExit(f"{path} cannot be read: {error}") from None
+    outside_quotes = "".join(text.partition("\n")[0].split('"')[::2])
+    separator = max(",;\t|", key=outside_quotes.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    names = [name.strip() for name in next(reader, [])]
+    rows = []
+    for cells in reader:
+        if not any(cells):
+            continue
+        if len(cells) != len(names):
+            raise SystemExit(
+                f"line {reader.line_num} has {len(cells)} cells, the header has {len(names)}"
+            )
+        rows.append(dict(zip(names, (cell.strip() for cell in cells), strict=True)))
+    return rows
+
+
 def main() -> None:
     """Read a CSV file, and write one with the predictions."""
-    if len(sys.argv) != 2:
+    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
         raise SystemExit("usage: python predict.py rows.csv > predictions.csv")
-    with open(sys.argv[1], newline="", encoding="utf-8-sig") as file:
-        rows = list(csv.DictReader(file))
-    found = TablePredictor().predict(rows)
+    found = TablePredictor().predict(read_rows(Path(sys.argv[1])))
     if found:
         writer = csv.DictWriter(sys.stdout, list(found[0]), lineterminator="\n")
         writer.writeheader()
