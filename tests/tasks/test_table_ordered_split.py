@@ -251,6 +251,17 @@ def test_times_and_groups_that_are_divided_at_random_are_pointed_out(table_file)
     assert findings(path, val_data=table_file(HEADER, visits(30), "v.csv")) == []
 
 
+def test_the_split_that_is_advised_can_be_written_as_it_is(table_file):
+    first = datetime.date(2024, 1, 1)
+    days = [first + datetime.timedelta(days=k) for k in range(112)]
+    lines = [f"{k * 13 % 17},{day},{k % 2}" for k, day in enumerate(days)]
+    assert findings(table_file("x,sign-up date,y", lines)) == ["Write --split 'time:sign-up date'"]
+    lines[5], lines[70] = "4,,1", "4,,0"
+    assert findings(table_file("x,when,y", lines, "gaps.csv")) == [
+        "Fill the empty cells of the column (2) or remove their rows"
+    ]
+
+
 @pytest.mark.parametrize(
     ("name", "cell", "pointed_out"),
     [

@@ -91,7 +91,7 @@ def kind_of(column: pl.Series, reading: CellFormat, *, role: str = "input") -> s
         cells.add(column, reading)
         kind = cells.kind()
         if kind == "number":
-            column = _not_missing(column, reading)
+            column = not_missing(column, reading)
     return _number_or_empty(column, reading) if kind == "number" else kind
 
 
@@ -134,7 +134,7 @@ class CellKinds:
         """Some rows of the column."""
         import polars as pl
 
-        cells = _not_missing(column, reading)
+        cells = not_missing(column, reading)
         self.cells += len(cells)
         self.numbers += len(cells) - cells.cast(pl.Float64, strict=False).null_count()
         self.dates += int(cells.str.contains(_DATE).sum())
@@ -158,7 +158,7 @@ def _number_or_empty(column: pl.Series, reading: CellFormat) -> str:
     return "number" if finite.any() else "empty"
 
 
-def _not_missing(column: pl.Series, reading: CellFormat) -> pl.Series:
+def not_missing(column: pl.Series, reading: CellFormat) -> pl.Series:
     cells = column.drop_nulls()
     return cells.filter(~cells.str.to_lowercase().is_in(reading.missing))
 

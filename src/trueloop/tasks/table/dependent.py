@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from trueloop.errors import DataError
 from trueloop.tasks.data_findings import DataFinding
-from trueloop.tasks.table.column_encoding import CellFormat, RowErrors, kind_of, moments, numbers
+from trueloop.tasks.table.column_encoding import (
+    CellFormat,
+    RowErrors,
+    kind_of,
+    moments,
+    not_missing,
+    numbers,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -42,7 +50,7 @@ def dependent_rows(
         for name in frame.columns
         if name != target
     ]
-    found = (next(_ordered(columns, reading), None), next(_grouped(columns), None))
+    found = (next(_ordered(columns, reading), None), next(_grouped(columns, reading), None))
     return [finding for finding in found if finding is not None]
 
 
@@ -58,7 +66,8 @@ def _ordered(columns: list[Kind], reading: CellFormat) -> Iterator[DataFinding]:
                 message=f"Column {name!r} orders the rows in time ({span}), but they are split at "
                 "random: validation rows are between training rows, and later rows may score "
                 "lower.",
-                fix=f"Write --split time:{name}, unless later rows are never to be predicted.",
+                fix=f"{_first(column, reading)}--split {shlex.quote(f'time:{name}')}, "
+                "unless later rows are never to be predicted.",
             )
 
 
@@ -84,7 +93,18 @@ def _span(column: pl.Series, kind: str | None, reading: CellFormat) -> str | Non
     return f"{ends[0]} to {ends[1]}"
 
 
-def _grouped(columns: list[Kind]) -> Iterator[DataFinding]:
+def _first(column: pl.Series, reading: CellFormat) -> str:
+    """How the remedy begins: to divide the rows by a column, each needs a value in it."""
+    import polars as pl
+
+    text = column.dtype == pl.String
+    gaps = len(column) - len(not_missing(column, reading)) if text else column.null_count()
+    if not gaps:
+        return "Write "
+    return f"Fill the empty cells of the column ({gaps:,}) or remove their rows, then write "
+
+
+def _grouped(columns: list[Kind], reading: CellFormat) -> Iterator[DataFinding]:
     for column, kind in columns:
         name = column.name
         if kind not in ("number", "category") or not _NAME_OF_GROUP.search(name):
@@ -105,7 +125,8 @@ def _grouped(columns: list[Kind]) -> Iterator[DataFinding]:
             f"{counts.sum() / len(counts):.3g} rows each on average), and they are divided at "
             "random: the model is scored on groups that it was trained on, and may score lower on "
             "new ones.",
-            fix=f"Write --split group:{name}, unless new groups are never to be predicted.",
+            fix=f"{_first(column, reading)}--split {shlex.quote(f'group:{name}')}, "
+            "unless new groups are never to be predicted.",
         )
 
 
