@@ -150,6 +150,19 @@ def test_unseen_rows_may_lack_the_target_and_hold_what_is_new(table_file, one_li
     one_line(error)
 
 
+def test_new_rows_need_no_column_that_training_made_no_use_of(table_file):
+    lines = [f"{line},id{k},same" for k, line in enumerate(rows())]
+    task = table(table_file(f"{HEADER},note,place", lines), drop=["sold"])
+    task.splits()
+    assert set(task.encoder.dropped) >= {"note", "place"}
+    new = table_file("size,colour,when", ["1,red,2024-01-01", "2,blue,2024-02-01"], "new.csv")
+    other = Table(data=None, seed=0)
+    other.restore(json.loads(json.dumps(task.state())))
+    for each in (task, other):
+        assert len(each.unseen(new).inputs[0]) == 2
+    assert set(task.state()["kinds"]) == {"size", "colour", "when"}  # what predict.py needs
+
+
 def test_reading_labelled_rows_checks_the_target(table_file, one_line):
     task = table(table_file(HEADER, rows()), "colour")
     task.splits()

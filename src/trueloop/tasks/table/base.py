@@ -21,6 +21,7 @@ from trueloop.tasks.table.intervals import ScaledQuantileLoss, column_names
 from trueloop.tasks.table.network import ScaledSquaredError, TableNet
 from trueloop.tasks.table.options import TableOptions
 from trueloop.tasks.table.targets import ClassTarget, NumberTarget
+from trueloop.tasks.table.used_columns import used_columns
 
 Inputs = tuple[Tensor, Tensor]
 """Numbers, float32 (rows, inputs), and category indices, int64 (rows, columns)."""
@@ -134,7 +135,7 @@ class TableBase(Task):
         return {
             **super().state(),
             "target": self.target.state(),
-            "kinds": self.kinds,
+            "kinds": used_columns(self.encoder, self.kinds),
             "reading": asdict(self.reading),
             "encoder": self.encoder.state(),
             "dropout": self.dropout,

@@ -43,6 +43,7 @@ from trueloop.tasks.table.targets import ClassTarget, encode_target
 
 if TYPE_CHECKING:
     from trueloop.tasks.table.base import TableBase
+from trueloop.tasks.table.used_columns import used_columns
 
 _VERSION = 1
 _MOST_CACHE = 1_000_000_000
@@ -222,7 +223,7 @@ def _other_data(task: TableBase, blocks: RowGroups, target: Target | None) -> Ro
             f"{blocks.path} has no column {target.name!r}, the target: "
             f"{nearest(target.name, list(blocks.schema))}"
         )
-    check_columns_there(reader.used(), blocks.schema)
+    check_columns_there(used_columns(task.encoder, task.kinds), blocks.schema)
     return reader
 
 

@@ -19,6 +19,7 @@ from trueloop.tasks.table.row_split import PARTS, Division
 from trueloop.tasks.table.stream import Rows, TableStream
 from trueloop.tasks.table.table_statistics import TableSource, Target, pieces
 from trueloop.tasks.table.targets import NumberTarget, encode_target
+from trueloop.tasks.table.used_columns import used_columns
 
 if TYPE_CHECKING:
     import polars as pl
@@ -168,7 +169,7 @@ class RowReader:
         """The rows of a block that have a target, in order, some at a time: of which part, and
         what they are."""
         source, number = self._place(block)
-        needed = [*self.used(), *source.division.columns]
+        needed = [*used_columns(self.encoder, self.kinds), *source.division.columns]
         if self.target is not None:
             needed.append(self.target.name)
         frame = source.blocks.read(number, list(dict.fromkeys(needed)))
@@ -178,22 +179,13 @@ class RowReader:
             for part in wanted:
                 yield part, self._encoded(piece, parts == PARTS.index(part), values, errors)
 
-    def used(self) -> dict[str, str]:
-        """The kinds of the columns that the encoder makes use of."""
-        names = {each.name for each in self.encoder.numbers}
-        names |= {each.name for each in self.encoder.categories}
-        dates = {name.rpartition(": ")[0] for name in names}
-        return {
-            name: kind
-            for name, kind in self.kinds.items()
-            if name in (dates if kind == "date" else names)
-        }
-
     def _encoded(self, piece: pl.DataFrame, chosen: Any, values: Any, errors: Any) -> Rows:
         import polars as pl
 
         some = piece if chosen.all() else piece.filter(pl.Series(chosen))
-        raw = read_columns(some, self.used(), self.reading, errors, self.encoder.whole)
+        raw = read_columns(
+            some, used_columns(self.encoder, self.kinds), self.reading, errors, self.encoder.whole
+        )
         floats, indices = self.encoder.encode(raw)
         targets = None
         if self.target is not None:

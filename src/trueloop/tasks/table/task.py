@@ -46,6 +46,7 @@ from trueloop.tasks.table.targets import (
     is_number,
     target_values,
 )
+from trueloop.tasks.table.used_columns import used_columns
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -258,7 +259,8 @@ class Table(TableBase):
 
     def _columns(self, frame: pl.DataFrame, errors: RowErrors) -> ParsedColumns:
         """The inputs in other data, floats written as in the training."""
-        return read_columns(frame, self.kinds, self.reading, errors, self.encoder.whole)
+        used = used_columns(self.encoder, self.kinds)
+        return read_columns(frame, used, self.reading, errors, self.encoder.whole)
 
     def _encode(self, raw: ParsedColumns) -> Inputs:
         floats, indices = self.encoder.encode(raw)
