@@ -363,6 +363,8 @@ def test_help_of_a_task_shows_its_own_options_and_its_recipe(command: Command, l
 def test_lists_are_words_with_commas(line: str) -> None:
     settings = settings_from(line, ["--names", "a, b,c"])
     assert settings.options.names == ["a", "b", "c"]
+    quoted = settings_from(line, ["--names", '"Price, total", "a ""b""",c"d'])
+    assert quoted.options.names == ["Price, total", 'a "b"', 'c"d']
     assert settings_from(line, []).options.names is None
     assert settings_from(line, [], {"names": ["a", 1]}, source="here").options.names == ["a", "1"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +11,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from trueloop.cli.parser import words_of
 from trueloop.tasks.data_findings import DataFinding, rare_class
 from trueloop.tasks.table import Table
+from trueloop.tasks.table.command_words import option_value
 
 Columns = dict[str, object]
 Findings = Callable[..., list[DataFinding]]
@@ -284,3 +287,14 @@ def test_it_is_fast(findings: Findings) -> None:
         patch.setattr(checks.TableChecks, "findings", timed)
         assert findings({**{f"x{k}": x[:, k] for k in range(20)}, "y": y}) == []
     assert taken[0] < 1.0
+
+
+def test_columns_are_named_as_they_are_typed_in_a_shell(refusal, table_file):
+    """What a message says to write is what the command line reads."""
+    names = ["a b", "Price, total", 'the "new" one', "it's", "plain"]
+    typed = option_value(names)
+    assert option_value(["plain", "more"]) == "plain,more"
+    assert words_of(shlex.split(typed)[0]) == names
+    path = table_file('"Price, total",x,y', [f"{k},{k % 3},{k % 2}" for k in range(40)])
+    said = "a name with a comma needs quotation marks: write --drop '\"Price, total\"'"
+    refusal(Table(Table.Options(target="y", drop=["Price", "total"]), data=path, seed=0), said)

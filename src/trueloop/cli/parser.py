@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import functools
 import inspect
@@ -324,13 +325,14 @@ _PATH = {"metavar": "PATH"}
 
 
 def words_of(given: Any) -> list[str]:
-    """Names from "a,b" or from a list in a file."""
+    """Names from 'a,b' or '"a, b",c', as in a line of CSV, or from a list in a file."""
     if isinstance(given, str):
         try:
             given.encode()
         except UnicodeEncodeError:
             raise ArgumentTypeError(f"{given!r} is not UTF-8 text: write it in UTF-8") from None
-        return [word.strip() for word in given.split(",") if word.strip()]
+        lines = csv.reader(given.splitlines(), skipinitialspace=True)
+        return [word.strip() for line in lines for word in line if word.strip()]
     if isinstance(given, (list, tuple)):
         return [str(word) for word in given]
     raise ValueError("names separated by commas, or a list")

@@ -10,6 +10,7 @@ from trueloop import _options
 from trueloop.errors import ConfigError, DataError, nearest
 from trueloop.folds import FoldNumber
 from trueloop.tasks.limits import MOST_LAYERS, MOST_UNITS, check_range
+from trueloop.tasks.table.command_words import option_value
 from trueloop.tasks.table.on_disk import STREAMING
 from trueloop.tasks.table.ordered_split import SplitOption
 
@@ -86,9 +87,7 @@ def check_columns(options: TableOptions, columns: Sequence[str], data: Path | No
     for option, names in (listed_columns | {"split": [split.column]}).items():
         for name in names:
             if name and name not in there:
-                raise ConfigError(
-                    f"--{option}: {data} has no column {name!r}: {nearest(name, columns)}"
-                )
+                raise _no_column(option, name, columns, data)
     count = len(there - {options.target, *options.drop})
     if count == 0:
         raise ConfigError("--drop leaves no column to predict the target from: drop fewer")
@@ -97,6 +96,15 @@ def check_columns(options: TableOptions, columns: Sequence[str], data: Path | No
             f"{data} has {count:,} input columns, and {MOST_COLUMNS:,} are the most that this "
             "network accepts: drop some with --drop"
         )
+
+
+def _no_column(option: str, name: str, columns: Sequence[str], data: Path | None) -> ConfigError:
+    remedy = nearest(name, columns)
+    for column in columns:
+        if "," in column and option != "split" and name in map(str.strip, column.split(",")):
+            value = option_value([column])
+            remedy = f"a name with a comma needs quotation marks: write --{option} {value}"
+    return ConfigError(f"--{option}: {data} has no column {name!r}: {remedy}")
 
 
 def inputs_of(options: TableOptions, columns: Sequence[str]) -> list[str]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from trueloop.tasks.data_findings import DataFinding, is_much, rare_class, shared_samples
 from trueloop.tasks.table.column_encoding import DATE_PARTS, ParsedColumns, TableEncoder
+from trueloop.tasks.table.command_words import option_value
 from trueloop.tasks.table.duplicate_columns import groups_of_equals
 from trueloop.tasks.table.leakage import Column, leaking_columns
 
@@ -113,7 +114,8 @@ class TableChecks:
                 subject=f"column {leak.name!r}",
                 message=f"Column {leak.name!r} by itself predicts the target {self.target!r}: "
                 f"{leak.how}.",
-                fix=f"Write --drop {name}, unless the column is known when the model is used.",
+                fix=f"Write --drop {option_value([name])}, unless the column is known when the "
+                "model is used.",
             )
             found.append(finding)
         return found
@@ -159,7 +161,7 @@ class TableChecks:
             severity="advice",
             subject=f"columns {_listed(later)}",
             message=f"Columns have the same values, up to names or units: {listed}{more}.",
-            fix=f"Write --drop {','.join(later[:_LISTED])}: one of each is enough.",
+            fix=f"Write --drop {option_value(later[:_LISTED])}: one of each is enough.",
         )
         return [finding]
 
@@ -221,7 +223,7 @@ def _of_identifier(name: str) -> DataFinding:
         subject=f"column {name!r}",
         message=f"Column {name!r} is an input and looks like a row ID (almost every value is "
         "unique). What a model learns from it does not apply to other rows.",
-        fix=f"Write --drop {name}.",
+        fix=f"Write --drop {option_value([name])}.",
     )
 
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueloop.errors import DataError
+from trueloop.tasks.table.command_words import option_value
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -105,7 +106,11 @@ def kind_of_type(
     import polars as pl
 
     if dtype.is_nested() or dtype in (pl.Binary, pl.Object, pl.Time):
-        other = "choose a different --target" if role == "target" else f"write --drop {name}"
+        other = (
+            "choose a different --target"
+            if role == "target"
+            else f"write --drop {option_value([name])}"
+        )
         raise DataError(
             f"column {name!r} is {dtype}, which cannot be read: save it as numbers or text, "
             f"or {other}"
@@ -185,8 +190,8 @@ def numbers(column: pl.Series, reading: CellFormat, errors: RowErrors | None = N
                     f"column {name!r} contains numbers, but {errors.name(k)} contains "
                     f"{column[k][:40]!r}"
                 ),
-                f"correct the cell, or train with --drop {name}, --categorical {name} or (if it "
-                f"means missing) --missing {cell!r}",
+                f"correct the cell, or train with --drop {option_value([name])}, --categorical "
+                f"{option_value([name])} or (if it means missing) --missing {cell!r}",
             )
         values = pl.select(pl.when(~missing).then(values)).to_series()
     elif column.dtype == pl.Duration:
@@ -239,7 +244,7 @@ def moments(column: pl.Series, reading: CellFormat, errors: RowErrors | None = N
                 f"column {name!r} contains dates (YYYY-MM-DD), but {errors.name(k)} contains "
                 f"{column[k][:40]!r}"
             ),
-            f"correct the cell, or train with --drop {name}",
+            f"correct the cell, or train with --drop {option_value([name])}",
         )
     return found
 
