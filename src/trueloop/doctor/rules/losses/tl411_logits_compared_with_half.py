@@ -40,8 +40,9 @@ or `torch.sigmoid(logits) > 0.5`.
 
 What comes straight out of a linear or convolution layer is given to `BCEWithLogitsLoss`, and what
 comes straight out of the same layer is compared with 0.5 (`>`, `>=`, `<`, `<=`), in the same
-program. Not reported: anything with a sigmoid or other arithmetic in between, and outputs of layers
-that are not known.
+program. Not reported: anything with a sigmoid or other arithmetic in between, outputs of layers
+that are not known, and comparisons on a condition that the loss does not depend on (the network
+may end in a sigmoid there).
 """
 
 from __future__ import annotations
@@ -77,6 +78,8 @@ class LogitsComparedWithHalf(Rule):
             loss = self._losses.get(activation.layer) if activation is not None else None
             if loss is None or activation is None or activation.layer is None:
                 continue
+            if not compared.guards <= loss.guards:
+                continue  # `if ends_in_sigmoid(model): predicted = output > 0.5`
             name = loss.criterion.name or "BCEWithLogitsLoss"
             self.report(
                 compared.place,
