@@ -58,6 +58,8 @@ class Track:
         self.scaler: GradScaler | None = None
         """Inside of its `step`."""
         self.scaler_stepped = False
+        self.scale_asked: float | None = None
+        """What the program was last told of a scaler's scale."""
         self.batch: tuple[Tensor, ...] = ()
         """The parts of the latest batch of a loader."""
         self.indices: Sequence[Any] = ()

@@ -219,6 +219,8 @@ class Clip(Event):
     by: Literal["norm", "value"] = "norm"
     limit: Any = None
     """`max_norm`: a number where known; None otherwise."""
+    times_scale: bool = False
+    """The limit was multiplied by the loss scale: it is one of scaled gradients."""
     result_used: bool = False
 
 

@@ -43,6 +43,7 @@ def install(recorder: Recorder, patches: Patches) -> None:
     patches.replace(scaler, "unscale_", lambda original: _unscale(recorder, original))
     patches.replace(scaler, "step", lambda original: _scaler_step(recorder, original))
     patches.replace(scaler, "update", lambda original: _scaler_update(recorder, original))
+    patches.replace(scaler, "get_scale", lambda original: _scale_asked(recorder, original))
     for owner in (torch.nn.utils, torch.nn.utils.clip_grad):
         patches.replace(
             owner, "clip_grad_norm_", lambda original: _clip(recorder, original, "norm")
@@ -319,6 +320,27 @@ def _scaler_update(recorder: Recorder, original: Method[Any, P, None]) -> Method
     return update
 
 
+def _scale_asked(recorder: Recorder, original: Method[Any, P, R]) -> Method[Any, P, R]:
+    """The program may bring its limit to the scale: `clip_grad_norm_(p, limit * get_scale())`."""
+    hub = recorder.hub
+
+    def get_scale(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        result = original(self, *args, **kwargs)
+        hub.guarded(_note_scale, recorder, result)
+        return result
+
+    return get_scale
+
+
+def _note_scale(recorder: Recorder, scale: Any) -> None:
+    recorder.track().scale_asked = inspection.number(scale)
+
+
+LEAST_LIMIT = 0.01
+"""A limit of plain gradients is hardly smaller: one that is so much of the scale, or more, was
+multiplied by it."""
+
+
 def _clip(recorder: Recorder, original: Callable[..., R], by: str) -> Callable[..., R]:
     hub = recorder.hub
     key = "max_norm" if by == "norm" else "clip_value"
@@ -373,6 +395,7 @@ def _clipped(recorder: Recorder, given: Any, limit: Any, by: str, frame: FrameTy
     held = [given] if inspection.is_tensor(given) else _parts(given)
     models, loose = recorder.things.models_of(held)
     number = inspection.number(limit)
+    scale = recorder.track().scale_asked
     recorder.emit(
         Clip,
         frame,
@@ -381,6 +404,7 @@ def _clipped(recorder: Recorder, given: Any, limit: Any, by: str, frame: FrameTy
         complete=bool(held) and not loose,
         by=by,
         limit=number,
+        times_scale=bool(number and scale and number >= LEAST_LIMIT * scale),
     )
     hub.gradients_written()
 

@@ -48,8 +48,9 @@ method that nobody is seen to call: a clip and then a step through the scaler, w
 `scale` and never `unscale_`.
 Clipping is `clip_grad_norm_` and `clip_grad_value_`, and a loop over the parameters that multiplies
 each gradient by a number computed from gradients, or clamps it. Not reported: an infinite limit (it
-measures), gradients that are divided by hand, a scaler that is certainly disabled, and Accelerate
-and Fabric, which unscale by themselves.
+measures), a limit that is multiplied by the scale (`limit * scaler.get_scale()`), gradients that
+are divided by hand, a scaler that is certainly disabled, and Accelerate and Fabric, which unscale
+by themselves.
 """
 
 from __future__ import annotations
@@ -89,8 +90,9 @@ class ClipsScaledGradients(StepRule):
         for event in window:
             if may_change_gradients(event, step.optimizer):
                 return
-            if not isinstance(event, Clip) or not self.clips(event, step.optimizer):
+            if not self._clips_scaled(event, step.optimizer):
                 continue
+            assert isinstance(event, Clip)
             if step.scaler is not None and step.scaler.never_unscales:
                 self._report(step, event, None, window)
                 return
@@ -110,13 +112,17 @@ class ClipsScaledGradients(StepRule):
                 by = event.loss.scaled_by if event.loss is not None else None
                 if scaling(by) and self.feeds(event, optimizer):
                     scaled = event
-            elif (
-                isinstance(event, Clip) and scaled is not None and self.clips(event, optimizer)
-            ) or (
-                isinstance(event, GradEdited) and scaled is not None and _is_of(event, optimizer)
+            elif scaled is not None and (
+                self._clips_scaled(event, optimizer)
+                or (isinstance(event, GradEdited) and _is_of(event, optimizer))
             ):
+                assert isinstance(event, (Clip, GradEdited))
                 return event, scaled
         return None
+
+    def _clips_scaled(self, event: Event, optimizer: Optimizer) -> bool:
+        """It clips to a limit of plain gradients; one times the scale is right."""
+        return isinstance(event, Clip) and not event.times_scale and self.clips(event, optimizer)
 
     def _report(
         self,

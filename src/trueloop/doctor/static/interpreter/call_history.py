@@ -86,6 +86,8 @@ class CallHistory:
     """Tensors that elements were written to, by identity."""
     extended: list[int] = field(default_factory=list)
     """The containers that became longer, by identity."""
+    counts_asked: int = 0
+    """Tests and remainders of a loop's count, whose outcome changes from turn to turn."""
 
     def write(self, owner: object = None, *, changed: int | None = None) -> None:
         """Note a write to an attribute, an entry or an element. `changed`: the number of the object

@@ -64,6 +64,7 @@ class _Before:
     written: int
     filled: int
     extended: int
+    counts_asked: int
     born: int
     """The number of the container that comes next."""
 
@@ -94,7 +95,7 @@ def summarized(
         return _repeated(m, summary, function, given, node)
     before = _Before(
         history.heard, len(history.written), len(history.filled), len(history.extended),
-        next(births),
+        history.counts_asked, next(births),
     )  # fmt: skip
     result = read()
     _keep(m, summary, before, function, given, result)
@@ -239,7 +240,9 @@ def _keep(
     """Keep what a call came to, where rules could not hear of it."""
     summary.reads += 1
     layer = _layer_in(m, function, given)
-    if m.history.heard != before.heard or _bears(function.module, function.node):
+    if m.history.counts_asked != before.counts_asked:
+        summary.fit = False  # `return (i + 1) % n == 0`: the next turn's answer is a different one
+    elif m.history.heard != before.heard or _bears(function.module, function.node):
         summary.fit = False
     elif _wrote_outside(m, before, function, given):
         summary.wanted = max(2, summary.wanted)

@@ -274,7 +274,7 @@ def _enter(
     definition = function.node
     scope = Scope(function.module, function.scope, function, function.owner)
     scope.receiver = args[0] if args else None
-    scope.on_yield = on_yield
+    scope.on_yield, scope.windows = on_yield, len(m.windows)
     bind_parameters(m, function, args, kwargs, scope, rest)
     if node is definition:
         _leave_open(definition, scope)

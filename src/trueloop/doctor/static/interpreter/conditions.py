@@ -143,6 +143,8 @@ def outcome_of(
         name, ends = end_name(node), scope.module.survey.ends
         preferred = False if (name, True) in ends else True if (name, False) in ends else None
     value = m.evaluate(node, scope)
+    if is_count(value):
+        m.history.counts_asked += 1
     if isinstance(value, Constant) and value.modulo is not None:
         m.tested.append(value.modulo)
     if preferred is None and updates is not None and not m.policy.optional and varies(value):
@@ -184,6 +186,8 @@ def _asks_for_type(node: ast.expr) -> bool:
 def compare(m: Interpreter, sign: ast.cmpop, left: Any, right: Any, node: ast.expr) -> Value:
     """One comparison."""
     kind = type(sign)
+    if is_count(left) or is_count(right):
+        m.history.counts_asked += 1
     if kind in (ast.Is, ast.IsNot) or _is_none(left) or _is_none(right):
         return _identity(m, kind, left, right, node)
     if kind in (ast.In, ast.NotIn):
@@ -206,6 +210,11 @@ def compare(m: Interpreter, sign: ast.cmpop, left: Any, right: Any, node: ast.ex
         return _equality(m, kind, left, right)
     key = f"{m.key(left)} {_SIGN[kind]} {m.key(right)}"
     return Unknown(key, (left, right))
+
+
+def is_count(value: Value) -> bool:
+    """A number that changes from turn to turn of a loop."""
+    return isinstance(value, Constant) and bool(value.loop_variant)
 
 
 def _is_none(value: object) -> bool:

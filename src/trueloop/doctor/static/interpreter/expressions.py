@@ -36,6 +36,7 @@ from trueloop.doctor.static.interpreter.values import (
     Super,
     Unknown,
     Value,
+    closing,
 )
 from trueloop.doctor.static.stubs import repeated_layers, tensor_shapes as shapes
 from trueloop.doctor.static.stubs.batch_means import notice_division
@@ -246,6 +247,7 @@ def _remainder(m: Interpreter, left: Any, right: Any, node: ast.AST) -> Value:
         return Constant(0, loop_variant=loop_of(left))
     if isinstance(left, Constant) and isinstance(left.value, int):
         counted = left.loop_variant if isinstance(left.loop_variant, Loop) else left.counts
+        m.history.counts_asked += 1
         loop = counted if isinstance(counted, Loop) else None
         return Constant(
             left.value % 2,
@@ -305,11 +307,13 @@ def _bool(m: Interpreter, node: ast.BoolOp, scope: Scope) -> Value:
     """`a or b` as a value: what decides it, where that is known."""
     is_or = isinstance(node.op, ast.Or)
     value: Value = Constant(not is_or)
+    window: Any = None
     for position, part in enumerate(node.values):
         value = evaluate(m, part, scope)
         outcome = m.verdict(value)[0]
+        window = window or (value.modulo if isinstance(value, Constant) else None)
         if outcome is is_or:
-            return value
+            return closing(value, window)
         if outcome is None and position < len(node.values) - 1:
             rest = [evaluate(m, each, scope) for each in node.values[position + 1 :]]
             if any(conditions.is_fixed(each, is_or) for each in rest):
@@ -320,7 +324,7 @@ def _bool(m: Interpreter, node: ast.BoolOp, scope: Scope) -> Value:
             word = " or " if is_or else " and "
             key = f"({word.join(m.key(each) for each in (value, *rest))})"
             return m.unknown(node, (value, *rest), key=key)
-    return value
+    return closing(value, window)
 
 
 def _conditional(m: Interpreter, node: ast.IfExp, scope: Scope) -> Value:

@@ -39,6 +39,8 @@ from trueloop.doctor.static.interpreter.values import (
     Function,
     Generator,
     Instance,
+    LibraryMethod,
+    Method,
     Parameters,
     Scope,
     Sequence,
@@ -54,6 +56,8 @@ TURNS = 3
 """Turns that represent many: a first one, a second one, and a last."""
 FEW = 6
 """A container of at most as many elements is gone through whole."""
+HANDLERS = 32
+"""The same, of functions that are called one after the other."""
 _BY_HAND = re.compile(r"batch|step|iter", re.I)
 
 
@@ -75,6 +79,8 @@ class LoopPlan:
     """A range of numbers."""
     listed: bool = False
     """Its elements are in a container: they do not count anything."""
+    acts: bool = False
+    """Its elements are functions, or objects of several classes: no turn stands for another."""
 
 
 def plan(m: Interpreter, value: Value | None, node: ast.AST) -> LoopPlan:
@@ -163,9 +169,22 @@ def _leaf(m: Interpreter, parameters: Parameters, node: ast.AST) -> Tensor:
 
 
 def _some(values: list[Value]) -> LoopPlan:
-    if len(values) <= FEW:
-        return _exactly(values)
+    acts = _act(values)
+    if len(values) <= (HANDLERS if acts else FEW):
+        found = _exactly(values)
+        found.acts = acts
+        return found
     return LoopPlan(TURNS, lambda loop, index: values[index], False, len(values))
+
+
+def _act(values: list[Value]) -> bool:
+    """Elements such as the handlers of an event, or a trainer's callbacks."""
+    parts = [
+        part for each in values for part in (each.values if isinstance(each, Sequence) else (each,))
+    ]
+    if any(isinstance(each, (Function, Method, LibraryMethod)) for each in parts):
+        return True
+    return len({id(each.cls) for each in parts if isinstance(each, Instance)}) > 1
 
 
 def _plan_of_instance(m: Interpreter, value: Instance, node: ast.AST) -> LoopPlan | None:
@@ -398,7 +417,7 @@ def _go(
 ) -> ControlFlow | None:
 
     count = how.count
-    if not how.complete:
+    if not how.complete and not how.acts:
         if not _worth(m, node, scope):
             count = min(count, 1)
         elif len(m.turns) >= 2 and loop.kind == "other" and loop.loader is None:

@@ -45,6 +45,7 @@ from trueloop.doctor.static.interpreter.values import (
     Sequence,
     Unknown,
     Value,
+    closing,
     constant,
 )
 from trueloop.doctor.static.interpreter.with_blocks import entered
@@ -447,7 +448,9 @@ def _try(m: Interpreter, node: ast.Try, scope: Scope) -> ControlFlow | None:
 
 
 def _return(m: Interpreter, node: ast.Return, scope: Scope) -> ControlFlow | None:
-    scope.returned.append(NONE if node.value is None else evaluate(m, node.value, scope))
+    value = NONE if node.value is None else evaluate(m, node.value, scope)
+    windows = m.windows[scope.windows :]  # `if (i + 1) % n == 0: return True`
+    scope.returned.append(closing(value, windows[-1] if windows else None))
     return ControlFlow.RETURN
 
 

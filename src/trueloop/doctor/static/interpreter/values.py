@@ -77,6 +77,8 @@ class Scope:
     """Names whose definition is evaluated when they are asked for; see `pending`."""
     waits_in_silence: bool = False
     """The rules do not hear of what these definitions do."""
+    windows: int = 0
+    """The windows around the call."""
 
     def find(self, name: str) -> Scope | None:
         """The scope that has a name; class bodies are seen only from themselves."""
@@ -361,6 +363,13 @@ _PARTS = _Parts({
     Method: lambda value: [value.receiver],
     LibraryMethod: lambda value: [value.receiver],
 })  # fmt: skip
+
+
+def closing(value: Value, window: Any) -> Value:
+    """A truth that hangs on a test of a window too: `(i + 1) % n == 0 or i == last`."""
+    if window is None or not isinstance(value, Constant) or not isinstance(value.value, bool):
+        return value
+    return value if value.modulo is not None else Constant(value.value, modulo=window)
 
 
 def kept(value: Value, name: object) -> Value:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
 from trueloop.doctor.model.events import GradEdited, ManualUpdate, ZeroGrad
-from trueloop.doctor.model.things import Tensor
+from trueloop.doctor.model.things import Scaler, Tensor
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.values import (
@@ -17,6 +18,8 @@ from trueloop.doctor.static.interpreter.values import (
     Sequence,
     Unknown,
     Value,
+    inside,
+    parts_of,
 )
 
 _PARTS = 4
@@ -39,11 +42,21 @@ def notice(m: Interpreter, target: object, value: object, node: ast.AST, how: st
     """`target op= value` or an in-place method: an update by hand, or an edited gradient."""
     word, parameter = owner_of(target)
     if word == "grad":
-        if how == "scaled" and is_measured(value):
-            how = "clipped"
+        if how in ("scaled", "clipped"):
+            cuts = how == "clipped" or is_measured(value)
+            how = "clipped" if cuts and not hangs_on_scale(value) else "scaled"
         m.emit(GradEdited, node, target=parameter, how=how)
     elif word == "data" or (word == "parameter" and not m.recording):
         m.emit(ManualUpdate, node, target=parameter)
+
+
+def hangs_on_scale(value: Value | None) -> bool:
+    """A number was computed from the loss scale: `limit * scaler.get_scale()`."""
+
+    def parts(each: Value) -> Iterable[Value]:
+        return each.of if isinstance(each, Unknown) else parts_of(each)
+
+    return any(isinstance(each, Scaler) for each in inside(value, parts, 8))
 
 
 def is_measured(value: object, depth: int = 12) -> bool:

@@ -34,6 +34,7 @@ from trueloop.doctor.static.interpreter.values import (
     constant,
     things_in,
 )
+from trueloop.doctor.static.stubs.manual_updates import hangs_on_scale
 from trueloop.doctor.static.stubs.optimizers import hold, note_own_step, spelled
 from trueloop.doctor.static.stubs.tensors import as_tensor, derive
 
@@ -142,10 +143,18 @@ def _update(call: LibraryCall) -> Value:
     return NONE
 
 
-@methods(Scaler, "get_scale", "is_enabled", "get_growth_interval", "get_growth_factor",
+@methods(Scaler, "is_enabled", "get_growth_interval", "get_growth_factor",
          "_found_inf_per_device", "_check_inf_per_device")  # fmt: skip
 def _ask(call: LibraryCall) -> Value:
     return call.unknown()
+
+
+@methods(Scaler, "get_scale", "_get_scale_async")
+def _scale_asked(call: LibraryCall) -> Value:
+    """A number that remembers the scaler: see `hangs_on_scale`."""
+    found = call.unknown(call.receiver)
+    found.number = True
+    return found
 
 
 @dataclass(eq=False, kw_only=True)
@@ -225,6 +234,7 @@ def _clip(
         optimizer=holder,
         by=by,
         limit=_limit(limit),
+        times_scale=hangs_on_scale(limit),
         result_used=call.result_used,
     )
     return call.unknown()
