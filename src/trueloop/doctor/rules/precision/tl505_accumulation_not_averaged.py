@@ -47,7 +47,8 @@ for i, (inputs, targets) in enumerate(loader):
 A step that certainly runs every N iterations of its loop, or that comes after a `range` loop of N
 micro-batches, follows at least two `backward()` calls from the same line, in different iterations,
 without `zero_grad()` in between, and each loss is certainly a mean that nothing has divided or
-multiplied. In such a loop each micro-batch must be fetched there (`next(batches)`, `get_batch()`).
+multiplied. In such a loop each micro-batch must be fetched there (`next(batches)`, `get_batch()`),
+or the loop takes the next N of a stream (`islice(batches, N)`, `zip(range(N), batches)`).
 A `compute_loss` of transformers' Trainer, or a `compute_loss_func`, is judged with the Trainer's
 loop: with a model that takes `num_items_in_batch`, or a `compute_loss_func`, the Trainer does not
 divide, and a mean that leaves that number unused is N times too large. In a running program, the
@@ -128,7 +129,7 @@ class AccumulationNotAveraged(StepRule):
         """The number of micro-batches, each with a new batch, in a counted loop that the step comes
         after; empty without one."""
         turn, around = micro(fed[-1]), len(step.turns)
-        if turn is None or not around or not turn.loop.counted:
+        if turn is None or not around or not (turn.loop.counted or turn.loop.takes):
             return ""
         if any(
             each.place != fed[-1].place

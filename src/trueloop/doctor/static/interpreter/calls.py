@@ -376,11 +376,11 @@ def instantiate(
     elif isinstance(made, TrainerObject):
         call(m, LibraryMethod(made, "__init__"), args, kwargs, node, rest)
     elif isinstance(made, Instance):
+        given = dict(zip(cls.fields, args, strict=False)) | kwargs
         for name in [name for kind in cls.lineage() for name in getattr(kind, "fields", [])]:
             default = cls.lookup(name)
-            if default is not None and rest is None:  # else it may be given
-                made.attributes[name] = default
-        given = dict(zip(cls.fields, args, strict=False)) | kwargs
+            if default is not None and rest is None and name not in given:  # else it may be given
+                made.attributes[name] = _default_of(m, default, node)
         made.attributes.update((name, kept(value, name)) for name, value in given.items())
         if (container := container_in(made)) is not None:
             call(m, LibraryMethod(container, "__init__"), args, kwargs, node, rest)
@@ -395,6 +395,17 @@ def instantiate(
     if isinstance(made, Thing):
         m.emit(Made, node, thing=made)
     return made
+
+
+def _default_of(m: Interpreter, default: Value, node: ast.AST) -> Value:
+    """The value of a dataclass's field that is not given: `field(default_factory=Settings)` makes a
+    new one for each object."""
+    if not isinstance(default, OpaqueObject) or default.kind != "dataclasses.field":
+        return default
+    factory = default.arguments.get("default_factory")
+    if factory is not None:
+        return call(m, factory, [], {}, node)
+    return default.arguments.get("default", m.unknown(node))
 
 
 def take_over(outer: Optimizer, inner: Optimizer) -> None:

@@ -36,6 +36,16 @@ def note_fetch(m: Interpreter, function: Value | None, args: list[Value], result
             return
         if any(_has_data(each) for each in (receiver, *args)):
             return
+    _note(m, result, following=following)
+
+
+def taken(m: Interpreter, value: Value) -> Value:
+    """A value that a turn of a loop takes from a stream, which goes on after the loop."""
+    _note(m, value, following=True)
+    return value
+
+
+def _note(m: Interpreter, result: Value, *, following: bool) -> None:
     for each in (result, *_parts(result)):
         if isinstance(each, Tensor):
             plain = not each.graph and not each.is_loss and each.role != "parameter"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from trueloop.doctor.model.events import BatchFetched, LoopEntered, LoopLeft
@@ -15,6 +15,7 @@ from trueloop.doctor.model.things import NOWHERE, Dataset, Loader, Loop, Model, 
 from trueloop.doctor.static.interpreter.calls import enter, start
 from trueloop.doctor.static.interpreter.counters import once_by_default
 from trueloop.doctor.static.interpreter.derived_containers import container_in
+from trueloop.doctor.static.interpreter.fetches import taken
 from trueloop.doctor.static.interpreter.generators import (
     MOST,
     generator_in,
@@ -77,6 +78,8 @@ class LoopPlan:
     """A range that moves in steps of a batch."""
     counted: bool = False
     """A range of numbers."""
+    takes: bool = False
+    """Its turns take the next few of a stream, which goes on after them."""
     listed: bool = False
     """Its elements are in a container: they do not count anything."""
     acts: bool = False
@@ -253,21 +256,22 @@ def _enumerate(m: Interpreter, value: CombinedIterable, node: ast.AST) -> LoopPl
         number = Constant(base + index, loop_variant=None if inner.complete else loop)
         return Sequence("tuple", [number, inner.make(loop, index)])
 
-    return LoopPlan(
-        inner.count, make, inner.complete, inner.size, inner.loader, inner.endless, inner.by_hand
-    )
+    return replace(inner, make=make, listed=False, counted=False)
 
 
 def _zip(m: Interpreter, value: CombinedIterable, node: ast.AST) -> LoopPlan:
     plans = [plan(m, source, node) for source in value.sources]
     if not plans:
         return _exactly([])
+    window = _window_of_streams(m, value.sources)
     finite = [each for each in plans if not each.endless] or plans
+    finite = finite if window is None else [plans[window]]
     count = min(each.count for each in finite)
 
     def make(loop: Loop, index: int) -> Value:
         m.spend(len(plans), node)
-        return Sequence("tuple", [each.make(loop, index) for each in plans])
+        values = [each.make(loop, index) for each in plans]
+        return Sequence("tuple", values if window is None else [taken(m, each) for each in values])
 
     return LoopPlan(
         count,
@@ -276,7 +280,19 @@ def _zip(m: Interpreter, value: CombinedIterable, node: ast.AST) -> LoopPlan:
         finite[0].size if len(finite) == 1 else None,
         next((each.loader for each in plans if each.loader is not None), None),
         all(each.endless for each in plans),
+        takes=window is not None,
     )
+
+
+def _window_of_streams(m: Interpreter, sources: list[Value]) -> int | None:
+    """Which source of `zip(range(4), batches)` counts the next few of a generator that is kept."""
+    ranges = [
+        number
+        for number, each in enumerate(sources)
+        if isinstance(each, CombinedIterable) and each.kind == "range"
+    ]
+    streams = sum(isinstance(each, Generator) for each in sources)
+    return ranges[0] if m.turns and ranges and streams == len(sources) - 1 else None
 
 
 def _count(m: Interpreter, value: CombinedIterable, node: ast.AST) -> LoopPlan:
@@ -287,7 +303,28 @@ def _plain(m: Interpreter, value: CombinedIterable, node: ast.AST) -> LoopPlan:
     return plan(m, value.sources[0], node)
 
 
-_STREAMS = {"range": _range, "enumerate": _enumerate, "zip": _zip, "count": _count, "plain": _plain}
+def _taken(m: Interpreter, value: CombinedIterable, node: ast.AST) -> LoopPlan:
+    """A window of micro-batches: each turn takes the next one of a stream."""
+    source, stop = value.sources
+    if isinstance(source, Generator):
+        values = yielded(m, source, node, TURNS).values
+        inner = LoopPlan(len(values), lambda loop, index: values[index])
+    else:
+        inner = plan(m, source, node)
+    most = stop.value if isinstance(stop, Constant) and isinstance(stop.value, int) else TURNS
+    return LoopPlan(
+        max(0, min(inner.count, most)),
+        lambda loop, index: taken(m, inner.make(loop, index)),
+        size=m.size(stop),
+        loader=inner.loader,
+        takes=True,
+    )
+
+
+_STREAMS = {
+    "range": _range, "enumerate": _enumerate, "zip": _zip, "count": _count, "plain": _plain,
+    "taken": _taken,
+}  # fmt: skip
 
 
 # ------------------------------------------------------------------------------- going through
@@ -370,7 +407,7 @@ def run_for(m: Interpreter, node: ast.For | ast.AsyncFor, scope: Scope) -> Contr
         kind=_kind(m, node, how, scope),  # type: ignore[arg-type]
     )
     loop.resumed_from = _start(iterable)
-    loop.over, loop.counted = written(node.iter), how.counted
+    loop.over, loop.counted, loop.takes = written(node.iter), how.counted, how.takes
     loop.lines, loop.each_turn = len(node.body), done_each_turn(node)
 
     def turn(index: int) -> ControlFlow | None:

@@ -205,9 +205,10 @@ class CombinedIterable(Value):
     """Something to loop over that is made of other things to loop over."""
 
     kind: str
-    """`enumerate`, `zip`, `range`, `count`, `plain`."""
+    """`enumerate`, `zip`, `range`, `count`, `plain`; `taken`: the next few of an iterator that goes on
+    after them."""
     sources: list[Value]
-    """The values that it iterates over; for `range`: start, stop, step."""
+    """The values that it iterates over; for `range`: start, stop, step; `taken`: how many, too."""
     start: Any = None
     """`enumerate`: the first number; `plain`: what takes some of the elements, or all again."""
 

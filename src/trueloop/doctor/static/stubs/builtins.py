@@ -83,8 +83,22 @@ def _through(call: LibraryCall) -> Value:
     if isinstance(source, (Sequence, DictValue)) and call.name == "builtins.reversed":
         values = source.values[::-1] if isinstance(source, Sequence) else []
         return Sequence("list", values, not isinstance(source, Sequence) or source.open)
+    if call.name == "itertools.islice" and _goes_on(call):
+        return CombinedIterable("taken", [source, call.args[1]])
     cuts = call.name in ("itertools.islice", "itertools.cycle")
     return CombinedIterable("plain", [source], Constant(call.name) if cuts else None)
+
+
+def _goes_on(call: LibraryCall) -> bool:
+    """`islice(batches, 4)` in each turn of a loop: the next four of an iterator that is kept."""
+    given = getattr(call.node, "args", [])
+    return (
+        bool(call.machine.turns)
+        and len(call.args) == 2
+        and not call.open
+        and isinstance(given[0], (ast.Name, ast.Attribute))
+        and isinstance(call.args[0], (Generator, CombinedIterable, Loader, Unknown))
+    )
 
 
 @calls("tqdm.trange", "tqdm.auto.trange", "tqdm.autonotebook.trange", "tqdm.std.trange",

@@ -3,7 +3,7 @@ class sets is a default then, and no longer known."""
 
 from __future__ import annotations
 
-from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, methods
+from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.values import (
     NONE,
     Class,
@@ -11,21 +11,36 @@ from trueloop.doctor.static.interpreter.values import (
     DictValue,
     Instance,
     LibraryMethod,
+    LibraryName,
     OpaqueObject,
     Unknown,
     Value,
 )
 
 
-def overridden(owner: Instance) -> None:
-    """Any of its constants may be a different one now."""
+DEPTH = 4
+"""Levels of tables within tables."""
+
+
+def overridden(owner: Instance, depth: int = DEPTH) -> None:
+    """Any of its constants, and of the settings that it holds, may be a different one now."""
     defaults: dict[str, Value] = {}
     for kind in reversed(owner.cls.lineage()):
         if isinstance(kind, Class):
             defaults.update(kind.namespace)
     for name, value in {**defaults, **owner.attributes}.items():
-        if isinstance(value, Constant) and not name.startswith("__"):
+        if name.startswith("__"):
+            continue
+        if isinstance(value, (Constant, LibraryName)):  # a number, `torch.float16`
             owner.attributes[name] = Unknown(f"{owner.key}.{name}")
+        elif isinstance(value, Instance) and value is not owner and depth:
+            overridden(value, depth - 1)
+
+
+@calls("dataclasses.field")
+def _field(call: LibraryCall) -> Value:
+    """A field of a dataclass, with how its default is made: see `calls.instantiate`."""
+    return OpaqueObject(call.name, dict(call.kwargs), key=f"field@{call.place.line}")
 
 
 @methods(LibraryMethod, "update")
@@ -52,10 +67,6 @@ def _merged(call: LibraryCall) -> Value:
     """`cfg.merge_from_file(args.config)`: what the defaults leave out or off may be given now."""
     _opened(call.receiver, call.machine.key(call.receiver), DEPTH)
     return NONE
-
-
-DEPTH = 4
-"""Levels of tables within tables."""
 
 
 def _opened(owner: OpaqueObject, key: str, depth: int) -> None:
