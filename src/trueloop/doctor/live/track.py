@@ -59,7 +59,7 @@ class Track:
         """Inside of its `step`."""
         self.scaler_stepped = False
         self.scale_asked: float | None = None
-        """What the program was last told of a scaler's scale."""
+        """The scale of a scaler that the program has last asked for."""
         self.batch: tuple[Tensor, ...] = ()
         """The parts of the latest batch of a loader."""
         self.indices: Sequence[Any] = ()

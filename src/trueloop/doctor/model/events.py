@@ -214,13 +214,11 @@ class Clip(Event):
     """The modules whose gradients are clipped."""
     complete: bool
     """All that is clipped was traced to `models` or `optimizer`."""
-    optimizer: Optimizer | None = None
-    """The optimizer whose parameter groups are clipped."""
+    optimizer: Optimizer | None = None  # whose parameter groups are clipped
     by: Literal["norm", "value"] = "norm"
     limit: Any = None
     """`max_norm`: a number where known; None otherwise."""
-    times_scale: bool = False
-    """The limit was multiplied by the loss scale: it is one of scaled gradients."""
+    times_scale: bool = False  # the limit was multiplied by the loss scale
     result_used: bool = False
 
 
@@ -286,9 +284,9 @@ class FlagsSet(Event):
 
     model: Model
     requires_grad: bool | None
-    whole: bool = False
-    """Certainly of all its parameters: `model.requires_grad_(...)`."""
+    whole: bool = False  # certainly of all its parameters: `model.requires_grad_(...)`
     thawed_later: bool = False  # the file may thaw it in turns that are not read (in source)
+    by_name: bool = False  # a loop has chosen the parameters by their names (in source)
 
 
 @dataclass(eq=False, kw_only=True)

@@ -456,10 +456,8 @@ class Loop:
     """How many turns it makes in a real run."""
     endless: bool = False
     """`while True`, or over `itertools.count()`."""
-    counted: bool = False
-    """It goes through a `range`: its values are plain counts."""
-    takes: bool = False
-    """It takes the next few of a stream, which goes on after them: `islice(batches, 4)`."""
+    counted: bool = False  # it goes through a `range`: its values are plain counts
+    takes: bool = False  # the next few of a stream that goes on: `islice(batches, 4)`
     over: str = ""
     """The expression that the loop iterates over, as it is written."""
     lines: int = 0

@@ -320,11 +320,11 @@ def _scaler_update(recorder: Recorder, original: Method[Any, P, None]) -> Method
     return update
 
 
-def _scale_asked(recorder: Recorder, original: Method[Any, P, R]) -> Method[Any, P, R]:
+def _scale_asked(recorder: Recorder, original: Method[object, P, R]) -> Method[object, P, R]:
     """The program may bring its limit to the scale: `clip_grad_norm_(p, limit * get_scale())`."""
     hub = recorder.hub
 
-    def get_scale(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
+    def get_scale(self: object, /, *args: P.args, **kwargs: P.kwargs) -> R:
         result = original(self, *args, **kwargs)
         hub.guarded(_note_scale, recorder, result)
         return result
@@ -332,7 +332,7 @@ def _scale_asked(recorder: Recorder, original: Method[Any, P, R]) -> Method[Any,
     return get_scale
 
 
-def _note_scale(recorder: Recorder, scale: Any) -> None:
+def _note_scale(recorder: Recorder, scale: object) -> None:
     recorder.track().scale_asked = inspection.number(scale)
 
 

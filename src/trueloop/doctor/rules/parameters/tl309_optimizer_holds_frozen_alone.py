@@ -39,10 +39,11 @@ optimizer = torch.optim.SGD(model.fc.parameters(), lr=0.01)
 ## How it is detected
 
 At each step of an optimizer, every parameter of it, or of one group, is frozen. In source the whole
-module is frozen unconditionally (`requires_grad_(False)`, or a loop over its `parameters()`) before
-the first step, and nothing thaws or extends it later. Not reported: freezing for a phase, under an
-option or by the parameters' names, models whose inside cannot be read or that are passed to code
-that cannot be read, and optimizers that never step.
+module is frozen unconditionally (`requires_grad_(False)`, a loop over its `parameters()`, or one
+over the `named_parameters()` of a model that tests names against constants) before the first step,
+and nothing thaws or extends it later. Not reported: freezing for a phase or under an option, models
+whose inside cannot be read or that are passed to code that cannot be read, and optimizers that
+never step.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ from trueloop.doctor.rules.shared.frozen import FrozenModules
 
 class OptimizerHoldsFrozenAlone(FrozenModules):
     code = "TL309"
+    reads_names = True
 
     def __init__(self) -> None:
         super().__init__()

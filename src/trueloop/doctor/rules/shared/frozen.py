@@ -14,6 +14,9 @@ _PARAMETERS = re.compile(r"(getattr\([\w., \[\]'\"]+\)|[\w.\[\]]+)\.parameters\(
 class FrozenModules(Rule):
     """Keeps the events that freeze a whole module, unconditionally, until it is thawed."""
 
+    reads_names = False
+    """Parameters that were frozen by their names count."""
+
     def __init__(self) -> None:
         super().__init__()
         self.frozen: list[FlagsSet] = []
@@ -26,6 +29,8 @@ class FrozenModules(Rule):
             self._born[event.thing] = event.serial
 
     def on_flags_set(self, event: FlagsSet) -> None:
+        if event.by_name and not self.reads_names:
+            return
         if event.requires_grad is False:
             if not event.guards and not event.thawed_later and _is_whole(event):
                 self.frozen.append(event)

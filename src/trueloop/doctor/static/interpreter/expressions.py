@@ -20,7 +20,7 @@ from trueloop.doctor.static.interpreter.generators import MOST, yielded
 from trueloop.doctor.static.interpreter.inference import guess
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.keys import put
-from trueloop.doctor.static.interpreter.loops import elements
+from trueloop.doctor.static.interpreter.loop_plans import elements
 from trueloop.doctor.static.interpreter.step_budget import NESTING
 from trueloop.doctor.static.interpreter.stub_lookup import find_call
 from trueloop.doctor.static.interpreter.values import (
@@ -307,13 +307,14 @@ def _bool(m: Interpreter, node: ast.BoolOp, scope: Scope) -> Value:
     """`a or b` as a value: what decides it, where that is known."""
     is_or = isinstance(node.op, ast.Or)
     value: Value = Constant(not is_or)
-    window: Any = None
+    windows: list[Any] = []
     for position, part in enumerate(node.values):
         value = evaluate(m, part, scope)
         outcome = m.verdict(value)[0]
-        window = window or (value.modulo if isinstance(value, Constant) else None)
+        if isinstance(value, Constant) and value.modulo is not None:
+            windows.append(value.modulo)
         if outcome is is_or:
-            return closing(value, window)
+            return closing(value, windows)
         if outcome is None and position < len(node.values) - 1:
             rest = [evaluate(m, each, scope) for each in node.values[position + 1 :]]
             if any(conditions.is_fixed(each, is_or) for each in rest):
@@ -324,7 +325,7 @@ def _bool(m: Interpreter, node: ast.BoolOp, scope: Scope) -> Value:
             word = " or " if is_or else " and "
             key = f"({word.join(m.key(each) for each in (value, *rest))})"
             return m.unknown(node, (value, *rest), key=key)
-    return closing(value, window)
+    return closing(value, windows)
 
 
 def _conditional(m: Interpreter, node: ast.IfExp, scope: Scope) -> Value:

@@ -40,7 +40,7 @@ def note_fetch(m: Interpreter, function: Value | None, args: list[Value], result
 
 
 def taken(m: Interpreter, value: Value) -> Value:
-    """A value that a turn of a loop takes from a stream, which goes on after the loop."""
+    """A value that a turn of a loop takes from a stream, which continues after the loop."""
     _note(m, value, following=True)
     return value
 

@@ -29,7 +29,7 @@ from trueloop.doctor.static.interpreter.framework_runs import framework_runs
 from trueloop.doctor.static.interpreter.ignite_loop import run_waiting
 from trueloop.doctor.static.interpreter.imports import value_in
 from trueloop.doctor.static.interpreter.interpreter import DEPTH, Interpreter, LeaveGenerator
-from trueloop.doctor.static.interpreter.loops import elements
+from trueloop.doctor.static.interpreter.loop_plans import elements
 from trueloop.doctor.static.interpreter.project import Project
 from trueloop.doctor.static.interpreter.receivers import definitions, receiver
 from trueloop.doctor.static.interpreter.source_interpreter import SourceInterpreter

@@ -22,7 +22,7 @@ from trueloop.doctor.static.interpreter.framework_loops import (
     turns,
 )
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
-from trueloop.doctor.static.interpreter.loops import plan
+from trueloop.doctor.static.interpreter.loop_plans import plan
 from trueloop.doctor.static.interpreter.unpacking import unpack
 from trueloop.doctor.static.interpreter.values import (
     NONE,

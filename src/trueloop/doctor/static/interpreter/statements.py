@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from trueloop.doctor.model.events import NotCalled, TensorRetained
@@ -29,7 +29,7 @@ from trueloop.doctor.static.interpreter.interpreter import ControlFlow, Interpre
 from trueloop.doctor.static.interpreter.loops import run_for, run_while
 from trueloop.doctor.static.interpreter.match_statements import run_match
 from trueloop.doctor.static.interpreter.survey import last_name
-from trueloop.doctor.static.interpreter.syntax import has_or, once, shape, written
+from trueloop.doctor.static.interpreter.syntax import has_or, once, shape, stands_in, written
 from trueloop.doctor.static.interpreter.unpacking import unpack
 from trueloop.doctor.static.interpreter.values import (
     NONE,
@@ -107,36 +107,13 @@ def _assign(m: Interpreter, node: ast.Assign, scope: Scope) -> ControlFlow | Non
     value = evaluate(m, node.value, scope)
     m.assigned = node.value
     for target in node.targets:
-        if isinstance(value, Tensor) and _stands_in(target, node.value):
+        if isinstance(value, Tensor) and stands_in(target, node.value):
             _keep_sum(m, target, value, node.value, scope)
             assign(m, target, value, scope, afresh=False)
         else:
             assign(m, target, value, scope)
     m.assigned = None
     return None
-
-
-def _stands_in(target: ast.expr, value: ast.expr) -> bool:
-    """`total = total + loss`, `mean = (mean * n + loss) / m`: the old one is part of the new."""
-    if isinstance(value, ast.IfExp):
-        return _stands_in(target, value.body) or _stands_in(target, value.orelse)
-    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div):
-        value = value.left
-    is_sum = isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.Sub))
-    return is_sum and any(shape(target) == shape(each) for each in _weighted(value))
-
-
-def _weighted(value: ast.expr) -> Iterator[ast.expr]:
-    """The summands of a sum, without their weights."""
-    if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.Sub)):
-        yield from _weighted(value.left)
-        yield from _weighted(value.right)
-    elif isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Mult, ast.Div)):
-        yield value.left
-        if isinstance(value.op, ast.Mult):
-            yield value.right
-    else:
-        yield value
 
 
 def _annotated(m: Interpreter, node: ast.AnnAssign, scope: Scope) -> ControlFlow | None:
@@ -449,8 +426,8 @@ def _try(m: Interpreter, node: ast.Try, scope: Scope) -> ControlFlow | None:
 
 def _return(m: Interpreter, node: ast.Return, scope: Scope) -> ControlFlow | None:
     value = NONE if node.value is None else evaluate(m, node.value, scope)
-    windows = m.windows[scope.windows :]  # `if (i + 1) % n == 0: return True`
-    scope.returned.append(closing(value, windows[-1] if windows else None))
+    # `if (i + 1) % n == 0: return True`
+    scope.returned.append(closing(value, m.windows[scope.windows :]))
     return ControlFlow.RETURN
 
 

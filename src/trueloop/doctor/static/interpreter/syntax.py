@@ -285,3 +285,26 @@ def _made_in(node: ast.expr) -> Iterator[int]:
     if getattr(function, "attr", getattr(function, "id", "")) == "Sequential":
         for each in node.args:
             yield from _made_in(each)
+
+
+def stands_in(target: ast.expr, value: ast.expr) -> bool:
+    """`total = total + loss`, `mean = (mean * n + loss) / m`: the old one is part of the new."""
+    if isinstance(value, ast.IfExp):
+        return stands_in(target, value.body) or stands_in(target, value.orelse)
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div):
+        value = value.left
+    is_sum = isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.Sub))
+    return is_sum and any(shape(target) == shape(each) for each in _weighted(value))
+
+
+def _weighted(value: ast.expr) -> Iterator[ast.expr]:
+    """The summands of a sum, without their weights."""
+    if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.Sub)):
+        yield from _weighted(value.left)
+        yield from _weighted(value.right)
+    elif isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Mult, ast.Div)):
+        yield value.left
+        if isinstance(value.op, ast.Mult):
+            yield value.right
+    else:
+        yield value

@@ -205,8 +205,8 @@ class CombinedIterable(Value):
     """Something to loop over that is made of other things to loop over."""
 
     kind: str
-    """`enumerate`, `zip`, `range`, `count`, `plain`; `taken`: the next few of an iterator that goes on
-    after them."""
+    """`enumerate`, `zip`, `range`, `count`, `plain`; `taken`: the next few of an iterator that
+    continues after them."""
     sources: list[Value]
     """The values that it iterates over; for `range`: start, stop, step; `taken`: how many, too."""
     start: Any = None
@@ -366,11 +366,11 @@ _PARTS = _Parts({
 })  # fmt: skip
 
 
-def closing(value: Value, window: Any) -> Value:
-    """A truth that hangs on a test of a window too: `(i + 1) % n == 0 or i == last`."""
-    if window is None or not isinstance(value, Constant) or not isinstance(value.value, bool):
+def closing(value: Value, windows: list[Any]) -> Value:
+    """A truth that hangs on tests of windows too: `(i + 1) % n == 0 or i == last`."""
+    if not windows or not isinstance(value, Constant) or not isinstance(value.value, bool):
         return value
-    return value if value.modulo is not None else Constant(value.value, modulo=window)
+    return value if value.modulo is not None else Constant(value.value, modulo=windows[-1])
 
 
 def kept(value: Value, name: object) -> Value:

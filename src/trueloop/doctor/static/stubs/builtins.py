@@ -22,7 +22,7 @@ from trueloop.doctor.static.interpreter.generators import MOST, yielded
 from trueloop.doctor.static.interpreter.growing_lists import extend
 from trueloop.doctor.static.interpreter.imports import value_in
 from trueloop.doctor.static.interpreter.list_lengths import count_of
-from trueloop.doctor.static.interpreter.loops import elements
+from trueloop.doctor.static.interpreter.loop_plans import elements
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.values import (
     NONE,

@@ -50,7 +50,7 @@ def notice(m: Interpreter, target: object, value: object, node: ast.AST, how: st
         m.emit(ManualUpdate, node, target=parameter)
 
 
-def hangs_on_scale(value: Value | None) -> bool:
+def hangs_on_scale(value: object) -> bool:
     """A number was computed from the loss scale: `limit * scaler.get_scale()`."""
 
     def parts(each: Value) -> Iterable[Value]:

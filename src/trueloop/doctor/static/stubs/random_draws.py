@@ -16,7 +16,7 @@ from trueloop.doctor.model.known_values import Value
 from trueloop.doctor.model.randomness import CHANGES, Draw, WorkerSeed
 from trueloop.doctor.model.things import Dataset
 from trueloop.doctor.static.interpreter.interpreter import CallRecord, Interpreter
-from trueloop.doctor.static.interpreter.loops import elements
+from trueloop.doctor.static.interpreter.loop_plans import elements
 from trueloop.doctor.static.interpreter.syntax import once
 from trueloop.doctor.static.interpreter.values import (
     Class,

@@ -17,7 +17,6 @@ from trueloop.doctor.static.interpreter.values import (
     Value,
 )
 
-
 DEPTH = 4
 """Levels of tables within tables."""
 

@@ -336,8 +336,7 @@ def _in_place(call: LibraryCall) -> Value:
         cleared(call.machine, parameter, call.node)
     else:
         how = {"mul_": "scaled", "div_": "scaled", "clamp_": "clipped"}.get(call.name, "set")
-        given = call.arg(0) or call.arg(1, "max") or call.arg(0, "min")
-        notice(call.machine, tensor, given, call.node, how)
+        notice(call.machine, tensor, call.arg(0) or call.arg(1, "max"), call.node, how)
     if call.name in ("div_", "mul_") and tensor.is_loss:
         tensor.divided = True
     if call.name in _OVERWRITES:

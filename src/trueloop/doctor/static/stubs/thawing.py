@@ -15,14 +15,22 @@ _MEMBERS = frozenset("parameters named_parameters modules children named_childre
 def thaws_later(tree: ast.Module) -> bool:
     """A file switches gradients on under a condition (`if epoch == 5`), or for each of a module's
     parameters inside of a function, which such a condition may call."""
+    return thaws_elsewhere(tree, None)
+
+
+def thaws_elsewhere(tree: ast.Module, loop: ast.AST | None) -> bool:
+    """The same, apart from a loop that gives each parameter what its name says."""
+    own = set() if loop is None else {id(each) for each in walk(loop)}
     for node in walk(tree):
+        if id(node) in own:
+            continue
         if isinstance(node, ast.If):
             parts: list[ast.AST] = [*node.body, *node.orelse]
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             parts = [each for each in walk(node) if _goes_through_members(each)]
         else:
             continue
-        if any(_thaws(inner) for part in parts for inner in walk(part)):
+        if any(_thaws(inner) for part in parts for inner in walk(part) if id(inner) not in own):
             return True
     return False
 
