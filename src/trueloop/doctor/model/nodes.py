@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TypeGuard
 
 _PLAIN = frozenset(
     "id attr arg name asname kind level module type_comment is_async simple conversion rest"
@@ -39,6 +40,50 @@ def walk(node: ast.AST) -> list[ast.AST]:
             else:
                 found.append(value)
     return found
+
+
+def streams_taken(iterable: ast.expr) -> tuple[list[ast.expr], ast.expr] | None:
+    """The streams that a loop takes the next few of, and how many: `islice(batches, 4)`,
+    `zip(range(4), batches)`; None for other loops."""
+    if not isinstance(iterable, ast.Call) or iterable.keywords or len(iterable.args) < 2:
+        return None
+    function, given = iterable.func, iterable.args
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    counts = [each for each in given if _is_count(each)]
+    streams: list[ast.expr] = [
+        each for each in given if isinstance(each, (ast.Name, ast.Attribute))
+    ]
+    if name == "islice" and len(given) == 2 and given[0] in streams:
+        return [given[0]], given[1]
+    if name == "zip" and len(counts) == 1 and len(streams) == len(given) - 1:
+        return streams, counts[0].args[0]
+    return None
+
+
+def _is_count(node: ast.expr) -> TypeGuard[ast.Call]:
+    """`range(n)`."""
+    return (
+        isinstance(node, ast.Call)
+        and getattr(node.func, "id", "") == "range"
+        and len(node.args) == 1
+    )
+
+
+def calls_its_elements(loop: object) -> bool:
+    """A loop only calls what it goes over, or a method of it: `for call in handlers: call()`."""
+    if not isinstance(loop, (ast.For, ast.AsyncFor)):
+        return False
+    names = {each.id for each in ast.walk(loop.target) if isinstance(each, ast.Name)}
+    return all(_calls_one_of(each, names) for each in loop.body)
+
+
+def _calls_one_of(statement: ast.stmt, names: set[str]) -> bool:
+    if isinstance(statement, ast.If):
+        return all(_calls_one_of(each, names) for each in (*statement.body, *statement.orelse))
+    called = statement.value if isinstance(statement, ast.Expr) else None
+    function = called.func if isinstance(called, ast.Call) else None
+    owner = function.value if isinstance(function, ast.Attribute) else function
+    return isinstance(owner, ast.Name) and owner.id in names
 
 
 def cut_at(loop: ast.AST) -> int | None:

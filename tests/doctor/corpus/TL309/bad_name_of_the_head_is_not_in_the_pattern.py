@@ -37,7 +37,7 @@ for name, p in net.named_parameters():
         p.requires_grad = True
     else:
         p.requires_grad = False
-low_rank = [p for p in net.parameters() if p.requires_grad]
+low_rank = [p for p in net.layers.parameters() if p.requires_grad]
 optimizer = torch.optim.AdamW(  # <- TL309
     [{"params": low_rank, "lr": 1e-2}, {"params": net.classifier.parameters(), "lr": 1e-3}]
 )

@@ -4,10 +4,12 @@ no method of its classes."""
 from __future__ import annotations
 
 import ast
+import dis
 import inspect
 import sys
 from collections.abc import Callable
-from types import FrameType, FunctionType, MethodType, ModuleType
+from functools import lru_cache
+from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from torch import nn
@@ -22,6 +24,16 @@ _PLAIN = (type(None), bool, int, float, str)
 _SIZED = (list, tuple, dict, set, frozenset, range, str)
 
 
+@lru_cache(maxsize=1024)
+def _sees_itself(code: CodeType) -> bool:
+    """A function may read its own variables as a dict: it names `locals`, not `model.eval()`."""
+    names = _SEES_ITSELF.intersection(code.co_names)
+    return bool(names) and any(
+        each.opname in ("LOAD_GLOBAL", "LOAD_NAME") and each.argval in names
+        for each in dis.get_instructions(code)
+    )
+
+
 class FrameNames:
     """The values of a frame's names, without a trace left in it."""
 
@@ -32,7 +44,7 @@ class FrameNames:
         is_function = frame.f_code.co_flags & inspect.CO_OPTIMIZED
         self._copied = bool(is_function) and sys.version_info < (3, 13)
         self._locals: Any = {}
-        if not (self._copied and _SEES_ITSELF & set(frame.f_code.co_names)):
+        if not (self._copied and _sees_itself(frame.f_code)):
             self._locals = frame.f_locals
 
     def forget(self) -> None:

@@ -11,6 +11,7 @@ from types import CodeType, FrameType
 
 from trueloop.doctor.live.frames import source_map
 from trueloop.doctor.live.frames.live_expressions import FrameNames, length, value_of
+from trueloop.doctor.model.nodes import streams_taken
 from trueloop.doctor.model.things import Loop
 
 _WRAPPERS = frozenset("enumerate tqdm list tuple reversed sorted track progress_bar".split())
@@ -70,6 +71,13 @@ def _counters(node: ast.While, names: FrameNames) -> dict[str, int]:
 def _note(loop: Loop, iterable: ast.expr, names: FrameNames) -> None:
     while isinstance(iterable, ast.Call) and _name(iterable) in _WRAPPERS and iterable.args:
         iterable = iterable.args[0]
+    taken = streams_taken(iterable)
+    if taken is not None:
+        streams = [value_of(each, names.named) for each in taken[0]]
+        count = value_of(taken[1], names.named)
+        loop.takes = all(map(_goes_on, streams))
+        loop.turns = count if type(count) is int else None
+        return
     if isinstance(iterable, ast.Call) and _name(iterable) in _RANGES:
         loop.counted = True
         given = [value_of(each, names.named) for each in iterable.args]
@@ -90,6 +98,11 @@ def _note(loop: Loop, iterable: ast.expr, names: FrameNames) -> None:
     elif loop.turns is None:
         count = length(value_of(iterable, names.named))
         loop.turns = count if type(count) is int else None
+
+
+def _goes_on(stream: object) -> bool:
+    """It is an iterator: what is taken of it does not come again."""
+    return any("__next__" in vars(each) for each in type(stream).__mro__)
 
 
 def _name(call: ast.Call) -> str:

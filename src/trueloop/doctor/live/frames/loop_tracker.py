@@ -13,7 +13,7 @@ from types import CodeType
 from trueloop.doctor.live.frames import source_map
 from trueloop.doctor.live.frames.user_frames import Site, place_at
 from trueloop.doctor.model.findings import Location
-from trueloop.doctor.model.nodes import cut_at
+from trueloop.doctor.model.nodes import calls_its_elements, cut_at
 from trueloop.doctor.model.things import Loader, Loop, Turn
 
 
@@ -116,20 +116,19 @@ class ThreadLoops:
 
     def works(self, kind: str) -> None:
         """A model is called or trained here: the innermost loop is one over batches, unless one
-        around it is. One that only steps goes over optimizers: its batch came from outside."""
+        around it is. One that only steps goes over optimizers: its batch came from outside; and one
+        that calls what it goes over does not go over batches."""
         steps = kind == "OptimizerStep"
         batches = [each for each in self.open if each.loop.kind == "batches"]
         if any(steps or each.driver is not None for each in batches):
             return
-        if not self.open:
-            return
-        innermost = self.open[-1].loop
-        if innermost.kind != "batches":
-            innermost.kind = "batches"
-            self._outer_are_epochs()
+        inner = [each for each in self.open if not calls_its_elements(each.node)]
+        if inner and inner[-1].loop.kind != "batches":
+            inner[-1].loop.kind = "batches"
+            self._outer_are_epochs(inner[-1])
 
-    def _outer_are_epochs(self) -> None:
-        for each in self.open[:-1]:
+    def _outer_are_epochs(self, innermost: RunningLoop | None = None) -> None:
+        for each in self.open[: -1 if innermost is None else self.open.index(innermost)]:
             each.loop.kind = "epochs"
 
     # ------------------------------------------------------------------ comparing places

@@ -9,10 +9,11 @@ from functools import lru_cache
 
 from trueloop.doctor.live.frames.source_map import SourceFile, source_of
 from trueloop.doctor.model.findings import Location
-from trueloop.doctor.model.nodes import walk
+from trueloop.doctor.model.nodes import streams_taken, walk
 
 _LIBRARIES = frozenset("torch F nn np numpy random math copy jnp".split())
 """Libraries whose functions may give noise on the one batch of the update."""
+_AROUND = ("enumerate", "tqdm")
 _DRAWS = re.compile("next|sample|draw|fetch|get_?(next|batch|micro)")
 """Names of methods that draw."""
 
@@ -20,8 +21,8 @@ _DRAWS = re.compile("next|sample|draw|fetch|get_?(next|batch|micro)")
 @lru_cache(maxsize=8192)
 def draws_batch(place: Location) -> bool:
     """All data in the arguments of the call at a place was drawn in the same turn of the innermost
-    loop around it (`x, y = get_batch()`, `next(stream)`), from nothing that the turn of the loop
-    around that one has drawn."""
+    loop around it (`x, y = get_batch()`, `next(stream)`, `for x, y in islice(stream, 4)`), from
+    nothing that the turn of the loop around that one has drawn."""
     source = source_of(place.path)
     call = source.call_at(place) if place.end_line else None
     loops = source.loops_around(place.line)
@@ -31,6 +32,12 @@ def draws_batch(place: Location) -> bool:
     own = set(_bound(inner.target))
     outside = set(_bound_around(source, inner, loops[-2] if len(loops) > 1 else None))
     inside = list(_assignments(inner.body))
+    iterable = inner.iter
+    while isinstance(iterable, ast.Call) and getattr(iterable.func, "id", "") in _AROUND:
+        iterable = iterable.args[0] if iterable.args else ast.Constant(None)
+    if streams_taken(iterable) is not None:
+        inside.append((sorted(own), ast.Call(ast.Name("next", ast.Load()), [], [])))
+        own = set()
     drawn = _drawn(inside, outside | own, own)
     given = {
         name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,23 +20,30 @@ if TYPE_CHECKING:
 
 
 def install(recorder: Recorder, patches: Patches) -> None:
-    hub = recorder.hub
+    hub, last = recorder.hub, _LastSeed()
     for owner in (torch, torch.random):
-        patches.after(hub, owner, "manual_seed", partial(_seeded, recorder, "torch"))
+        patches.after(hub, owner, "manual_seed", partial(_seeded, recorder, "torch", last))
         # `fork_rng` puts the state back by calling it.
-        patches.after(hub, owner, "set_rng_state", partial(_restored, recorder))
-    patches.after(hub, random, "seed", partial(_seeded, recorder, "random"))
+        patches.after(hub, owner, "set_rng_state", partial(_restored, recorder, last))
+    patches.after(hub, random, "seed", partial(_seeded, recorder, "random", last))
     numpy = sys.modules.get("numpy")
     if numpy is not None:
-        patches.after(hub, numpy.random, "seed", partial(_seeded, recorder, "numpy"))
+        patches.after(hub, numpy.random, "seed", partial(_seeded, recorder, "numpy", last))
 
 
-def _seeded(recorder: Recorder, library: str, call: FinishedCall) -> None:
+@dataclass
+class _LastSeed:
+    seen: bool = False
+    """It was recorded, and the state was not restored after it."""
+
+
+def _seeded(recorder: Recorder, library: str, last: _LastSeed, call: FinishedCall) -> None:
     hub = recorder.hub
     if not hub.is_here:
         return
     hub.sample(why=("seed", call.frame.f_code, call.frame.f_lasti))
     if hub.sampling:
+        last.seen = True
         value = call.args[0] if call.args else next(iter(call.kwargs.values()), None)
         known = type(value) in (int, float, str)
         recorder.emit(
@@ -50,6 +58,12 @@ def _seeded(recorder: Recorder, library: str, call: FinishedCall) -> None:
         )
 
 
-def _restored(recorder: Recorder, call: FinishedCall) -> None:
-    if recorder.hub.sampling and recorder.hub.is_here:
+def _restored(recorder: Recorder, last: _LastSeed, call: FinishedCall) -> None:
+    hub = recorder.hub
+    if not hub.is_here:
+        return
+    if last.seen:
+        hub.sample()  # what was sampled since the seed may be over
+    last.seen = False
+    if hub.sampling:
         recorder.emit(Used, call.frame, what="torch.set_rng_state")
