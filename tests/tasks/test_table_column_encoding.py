@@ -208,3 +208,26 @@ def test_an_absent_column_is_named(one_line):
     with pytest.raises(DataError, match="column 'k' is missing") as error:
         read_columns(FRAME.drop("k"), KINDS, READING)
     one_line(error)
+
+
+@pytest.mark.parametrize(
+    ("cells", "refused"),
+    [
+        (["4,43", "50,88", "7"], True),
+        (["1.234,5", "12,0", None], True),
+        (["1,234.5", "12,345"], True),
+        (["4,43", "red", "blue"], False),
+        (["1,2,3", "2,3,4"], False),
+        (["a,b", "b,c"], False),
+        (["1", "2"], False),
+    ],
+)
+def test_numbers_with_a_comma_are_no_categories(cells, refused, one_line):
+    column = pl.Series("spend €", cells, dtype=pl.String)
+    if refused:
+        with pytest.raises(DataError, match="numbers with a comma, such as '") as error:
+            kind_of(column, CellFormat())
+        assert one_line(error).endswith("--categorical 'spend €'")
+    else:
+        assert kind_of(column, CellFormat()) == ("number" if cells == ["1", "2"] else "category")
+    assert kind_of(column, CellFormat(categorical=["spend €"])) == "category"

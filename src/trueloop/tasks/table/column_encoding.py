@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueloop.errors import DataError
+from trueloop.tasks.table.comma_numbers import refuse_comma_numbers
 from trueloop.tasks.table.command_words import option_value
 
 if TYPE_CHECKING:
@@ -93,6 +94,8 @@ def kind_of(column: pl.Series, reading: CellFormat, *, role: str = "input") -> s
         kind = cells.kind()
         if kind == "number":
             column = not_missing(column, reading)
+        elif kind == "category":
+            refuse_comma_numbers(column.name, not_missing(column, reading), MOSTLY)
     return _number_or_empty(column, reading) if kind == "number" else kind
 
 
