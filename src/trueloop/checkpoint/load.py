@@ -92,7 +92,10 @@ def _place(path: Path, which: str) -> tuple[Path | None, dict[str, Any]]:
     if (path / store.MANIFEST).exists():
         return path, {}
     if not store.names_in(path):
-        raise RunError(f"no checkpoint in {path}: the run ended before it saved one")
+        why = "the run ended before it saved one"
+        if not path.is_dir():
+            why = "no folder is there, check the path"
+        raise RunError(f"no checkpoint in {path}: {why}")
     if which == "last":
         return None, {}
     mark = bests.marked(path)
