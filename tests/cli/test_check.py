@@ -90,7 +90,19 @@ class TestWithPlantedFaults:
 
     def test_folders_without_python_hold_nothing(self, command: Command) -> None:
         found = command("check", ".")
-        assert (found.status, found.out) == (0, "0 files checked: nothing found\n")
+        assert (found.status, found.out) == (
+            0,
+            "0 files checked: no Python file, notebook or Markdown file is there,"
+            " or all are excluded\n",
+        )
+
+    def test_a_file_that_cannot_be_read_is_not_called_clean(self, command: Command) -> None:
+        write("b.py", "print 'two'\n")
+        found = command("check", "b.py")
+        assert (found.status, found.out) == (
+            2,
+            "1 file checked: nothing found, but 1 could not be checked in full\n",
+        )
 
     @pytest.mark.parametrize(
         ("words", "complaint"),

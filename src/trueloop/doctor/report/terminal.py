@@ -50,7 +50,10 @@ def summary(outcome: CheckResult, paint: Paint | None = None) -> str:
     paint = paint or Paint()
     checked = counted(outcome.files, "file") + " checked"
     unread = len({problem.path for problem in outcome.problems})
-    tail = f"; {unread} could not be checked in full" if unread else ""
+    if not (outcome.files or unread):
+        return f"{checked}: no Python file, notebook or Markdown file is there, or all are excluded"
+    joint = ";" if outcome.findings else ", but"
+    tail = f"{joint} {unread} could not be checked in full" if unread else ""
     tail += f"; {len(outcome.unread)} not read to the end" if outcome.unread else ""
     return f"{checked}: {severities(outcome, paint)}{tail}"
 
