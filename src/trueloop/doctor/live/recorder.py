@@ -91,7 +91,8 @@ class Recorder:
         track = self.track()
         moves = track.turns.move(here, kind.__name__)
         if kind.__name__ in _WORKS:
-            track.turns.works(kind.__name__)
+            records = kind.__name__ != "ModelForward" or torch.is_grad_enabled()
+            track.turns.works(kind.__name__, trains=records)
         self.follow(track, moves, here, frame)
         if not (self.hub.sampling or always):
             return None

@@ -114,16 +114,21 @@ class ThreadLoops:
         self._last = here
         self._seen.clear()
 
-    def works(self, kind: str) -> None:
+    def works(self, kind: str, *, trains: bool) -> None:
         """A model is called or trained here: the innermost loop is one over batches, unless one
-        around it is. One that only steps goes over optimizers: its batch came from outside; and one
-        that calls what it goes over does not go over batches."""
+        around it is.
+
+        A loop that only steps goes over optimizers: its batch came from outside. One that calls
+        what it goes over does not go over batches, and one over epochs still does so where what it
+        contains besides only evaluates.
+        """
         steps = kind == "OptimizerStep"
         batches = [each for each in self.open if each.loop.kind == "batches"]
         if any(steps or each.driver is not None for each in batches):
             return
         inner = [each for each in self.open if not calls_its_elements(each.node)]
-        if inner and inner[-1].loop.kind != "batches":
+        settled = ("batches",) if trains else ("batches", "epochs")
+        if inner and inner[-1].loop.kind not in settled:
             inner[-1].loop.kind = "batches"
             self._outer_are_epochs(inner[-1])
 
