@@ -472,3 +472,35 @@ def test_programs_of_torch_0_3_turn_recording_off(made: str) -> None:
         grad="", body=f"total += F.cross_entropy(model({made}), y).data[0]"
     )
     assert told(program) == []
+
+
+ROLLOUTS = """
+class Agent:
+    def update(self, buffer):
+        total = 0
+        for _ in range(self.epochs):
+            for x, y in buffer:
+                self.optimizer.zero_grad()
+                loss = F.cross_entropy(self.model(x), y)
+                loss.backward()
+                self.optimizer.step()
+                total += loss
+        return total / self.epochs
+{call}
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "severity"),
+    [
+        ("", "advice"),  # for each rollout, as far as is seen
+        (
+            "agent = Agent()\n"
+            "agent.epochs, agent.model, agent.optimizer = 9, model, optimizer\n"
+            "agent.update(loader)",
+            "warning",
+        ),
+    ],
+)
+def test_a_method_that_nobody_calls_may_run_again_and_again(call: str, severity: str) -> None:
+    assert told(ROLLOUTS.format(call=call)) == [("TL204", severity)]

@@ -50,12 +50,13 @@ table that existed before the iteration, the `backward()` of that iteration went
 forward pass, and an update is between the two iterations; or the loop is a validation that builds a
 graph which nothing uses (see TL203), or outputs that no gradient is ever taken of are appended in a
 training loop. Through a whole run: two epochs add to the same sum or list, or the loop counts the
-updates of the run itself. In a running program it is advice at first, and a warning when the first
-graph is still there in the next epoch, or 1,000 updates later. Not reported: tests, a sum or list
-that a later `backward()` uses (losses of one update, policy gradients, truncated back-propagation,
-outer losses of meta-learning), one that starts again with each update of an accumulation, a
-variable that each iteration overwrites, what an unknown loss returns beside the loss and may be a
-count, and anything detached or converted to a number.
+updates of the run itself, and it is not a method that nobody is seen to call (an agent that trains
+on each rollout). In a running program it is advice at first, and a warning when the first graph is
+still there in the next epoch, or 1,000 updates later. Not reported: tests, a sum or list that a
+later `backward()` uses (losses of one update, policy gradients, truncated back-propagation, outer
+losses of meta-learning), one that starts again with each update of an accumulation, a variable that
+each iteration overwrites, what an unknown loss returns beside the loss and may be a count, and
+anything detached or converted to a number.
 """
 
 from __future__ import annotations
@@ -151,7 +152,8 @@ class LossTensorKept(ValidationRule):
         for holder in holders.values():
             if not self._is_used(holder):
                 if self._outlives_an_update([kept for kept, _ in holder.done]):
-                    self._report(*holder.done[0], _severity(holder))
+                    severity = _severity(holder, whole_program=event.whole_program)
+                    self._report(*holder.done[0], severity)
                 elif not holder.done and self._is_observed(holder):
                     self._report_observed(holder.kept[0])
             elif not holder.done:
@@ -271,11 +273,14 @@ def _keeps(backward: Backward) -> bool:
     return backward.retain_graph is True or backward.create_graph is True
 
 
-def _severity(holder: TensorHolder) -> Severity:
+def _severity(holder: TensorHolder, *, whole_program: bool) -> Severity:
     """The more the graphs still hold, and the longer they are kept, the worse."""
     if any(_keeps(own) for _, own in holder.done):
         return "error"
-    return "warning" if _stays_to_the_end([kept for kept, _ in holder.done]) else "advice"
+    kept = [each for each, _ in holder.done]
+    if not whole_program and "." in kept[0].place.function:
+        return "advice"  # a method may run again and again: PPO's epochs over each rollout
+    return "warning" if _stays_to_the_end(kept) else "advice"
 
 
 def _stays_to_the_end(kept: list[TensorRetained]) -> bool:

@@ -44,8 +44,9 @@ def forward(self, x):
 
 At the same place a layer with parameters is created in two batches (in a running program, in three
 updates), gradients flow through it, and no optimizer holds it. Not reported: layers that are built
-under a condition and kept, and layers whose weights are loaded, written by hand, frozen or
-passed to an optimizer (meta-learning, fixed filters).
+under a condition and kept, layers that become part of a model which was there before, and layers
+whose weights are loaded, written by hand, frozen or passed to an optimizer (meta-learning, fixed
+filters).
 """
 
 from __future__ import annotations
@@ -71,13 +72,18 @@ class LayerMadeInForward(StepRule):
     def __init__(self) -> None:
         super().__init__()
         self._made: dict[Model, Made] = {}
+        self._born: dict[Model, Turn | None] = {}
+        """Modules of any kind, and the turn that made them."""
         self._set: set[Model] = set()
         """Modules whose weights come from elsewhere."""
         self._turns: dict[Location, set[Turn]] = {}
 
     def on_made(self, event: Made) -> None:
         layer = event.thing
-        if not isinstance(layer, Model) or not layer.kind.startswith("torch.nn."):
+        if not isinstance(layer, Model):
+            return
+        self._born[layer] = micro(event)
+        if not layer.kind.startswith("torch.nn."):
             return
         always = event.dropped or not (event.guards or event.windows)
         if micro(event) is not None and always:
@@ -117,6 +123,7 @@ class LayerMadeInForward(StepRule):
             and has_parameters(layer)
             and layer not in self._set
             and not layer.exposed
+            and all(self._born.get(owner) == self._born[layer] for owner in layer.parents)
             and not any(has_parameters_of(each, layer) for each in self.timeline.optimizers)
         )
 

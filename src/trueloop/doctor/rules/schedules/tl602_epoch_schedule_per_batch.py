@@ -118,7 +118,7 @@ def counted_in_epochs(clock: ScheduleClock, call: SchedulerStep) -> str:
     if loop is None or not turns:
         return ""
     batches, epochs = batches_of(loop), epochs_of(turns)
-    if symbolic.number(batches) == 1:
+    if symbolic.number(batches) == 1 or loop.cut_at == 1:
         return ""
     scheduler, kind = clock.scheduler, clock.scheduler.kind
     length = length_of(clock.scheduler)

@@ -64,6 +64,7 @@ from trueloop.doctor.static.stubs.tensors import (
     set_attribute,
     set_element,
 )
+from trueloop.doctor.static.stubs.whole_models import as_part
 
 
 def read(m: Interpreter, value: Value, name: str, node: ast.AST) -> Value:
@@ -247,7 +248,7 @@ def write(m: Interpreter, owner: Any, name: str, value: Any, node: ast.AST) -> N
     if isinstance(owner, Tensor):
         set_attribute(m, owner, name, value, node)
     elif isinstance(owner, Model):
-        _write_to_model(m, owner, name, value, node)
+        _write_to_model(m, owner, name, as_part(m, name, value, node), node)
     elif isinstance(owner, Optimizer) and name == "param_groups":
         set_groups(m, owner, value, node)
     elif isinstance(owner, (Thing, Instance, OpaqueObject, Unknown)):

@@ -176,6 +176,8 @@ def _method(
         if not harmless:
             # `optimizer.step_and_update_lr()`: what an optimizer of somebody's own does to itself.
             own = isinstance(receiver, Optimizer) and name not in _OF_OPTIMIZERS
+            # `model.get_grads()`: what a module of somebody's own does with its gradients.
+            own |= isinstance(receiver, Model) and "grad" in name and "checkpoint" not in name
             m.expose([*everything, receiver] if own else everything, name, node)
     if isinstance(receiver, Model):
         if not receiver.kind.startswith("torch.nn."):

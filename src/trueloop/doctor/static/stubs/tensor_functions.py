@@ -7,7 +7,7 @@ import ast
 from trueloop.doctor.model.events import Backward, GradTaken, Used
 from trueloop.doctor.model.known_values import loop_of
 from trueloop.doctor.model.randomness import draws
-from trueloop.doctor.model.things import Activation, ParameterCopy, Tensor
+from trueloop.doctor.model.things import Activation, Optimizer, ParameterCopy, Tensor
 from trueloop.doctor.model.value_events import ColumnsPicked
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
@@ -48,11 +48,11 @@ def _backward(call: LibraryCall) -> Value:
 @methods(Unknown, "backward")
 def _backward_of_unknown(call: LibraryCall) -> Value:
     given = call.arg(0)
-    owners = tensors_in(call.machine, call.receiver, call.node)
-    losses = tensors_in(call.machine, given, call.node)
+    owners, losses = (tensors_in(call.machine, each, call.node) for each in (call.receiver, given))
     if given is not None and (not owners or any(each.models for each in losses)):
-        # `accelerator.backward(loss)`, `engine.backward(loss)`, of an object that is not known.
+        # `engine.backward(loss)`, of an object that is not known and may step an optimizer.
         call.emit(Backward, loss=as_tensor(call.machine, given, call.node), by="foreign")
+        call.expose(*(each for each in call.args if isinstance(each, Optimizer)))
         return NONE
     return backward(call, as_tensor(call.machine, call.receiver, call.node))
 
