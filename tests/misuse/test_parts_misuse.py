@@ -331,7 +331,7 @@ def saving(folder: Path) -> dict[str, Wrong]:
             ConfigError, "a Linear", "keep(step"
         ),
         "load_checkpoint of nothing": Wrong(
-            load(folder / "no"), RunError, "no checkpoint", "before it saved one"
+            load(folder / "no"), RunError, "no checkpoint", "check the path"
         ),
         "load_checkpoint(None)": Wrong(load(None), ConfigError, "path=None", "path="),
         "load_checkpoint(3)": Wrong(load(3), ConfigError, "path=3", "path="),

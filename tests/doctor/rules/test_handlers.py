@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import dataclasses
 import inspect
 import re
 import tempfile
@@ -86,6 +87,7 @@ def test_every_measurement_has_a_handler() -> None:
 LIBRARIES = (nn, nn.functional, torch.optim, lr_scheduler, tempfile)
 PARAMETERS = set(SIGNATURES["get_scheduler"]) | {"name"}  # of transformers
 PARAMETERS |= {"strategy", "every"}  # of Fabric, and of Ignite's events
+PARAMETERS |= set(inspect.signature(dataclasses.field).parameters)
 for library in LIBRARIES:
     for value in vars(library).values():
         if inspect.isclass(value) or inspect.isfunction(value):

@@ -41,6 +41,8 @@ models with loaded weights, which may have been trained on such inputs.
 
 from __future__ import annotations
 
+import math
+
 from trueloop.doctor.model.events import StateDictLoaded
 from trueloop.doctor.model.measurements import FirstLayerInput
 from trueloop.doctor.model.things import Model
@@ -64,6 +66,8 @@ class InputsNotNormalised(Rule):
         if any(each.shares_parameters(model) for each in self._loaded):
             return
         size, largest = event.size, event.largest
+        if not math.isfinite(size):
+            return  # TL708
         if not (size > 40 and largest > 100):
             self._large[model] = -100
             return
