@@ -175,7 +175,7 @@ def test_killed_between_writing_and_marking_the_best_is_marked_on_going_on(tmp_p
 def test_what_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="the run ended before it saved one"):
         load_checkpoint(tmp_path)
-    with pytest.raises(RunError, match="elsewhere: no folder is there, check the path"):
+    with pytest.raises(RunError, match="elsewhere: no folder is there: check the path"):
         load_checkpoint(tmp_path / "elsewhere")
     saved = Checkpoints(tmp_path, asynchronous=False)
     save(saved, 0)

@@ -335,7 +335,9 @@ def saving(folder: Path) -> dict[str, Wrong]:
         ),
         "load_checkpoint(None)": Wrong(load(None), ConfigError, "path=None", "path="),
         "load_checkpoint(3)": Wrong(load(3), ConfigError, "path=3", "path="),
-        "load_checkpoint of a file": Wrong(load(folder / "file"), RunError, "no checkpoint", "run"),
+        "load_checkpoint of a file": Wrong(
+            load(folder / "file"), RunError, "a file is there", "give the folder"
+        ),
         "which='first'": Wrong(load(folder, "first"), ConfigError, "which='first'", "which='best'"),
         "dtype='float32'": Wrong(
             load(dtype="float32"), ConfigError, "dtype=float32", "dtype=torch.float32"

@@ -93,8 +93,10 @@ def _place(path: Path, which: str) -> tuple[Path | None, dict[str, Any]]:
         return path, {}
     if not store.names_in(path):
         why = "the run ended before it saved one"
-        if not path.is_dir():
-            why = "no folder is there, check the path"
+        if not path.exists():
+            why = "no folder is there: check the path, a run makes it when it first saves"
+        elif not path.is_dir():
+            why = "a file is there: give the folder of a run's checkpoints"
         raise RunError(f"no checkpoint in {path}: {why}")
     if which == "last":
         return None, {}
