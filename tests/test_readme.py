@@ -114,8 +114,8 @@ def test_the_counts_of_the_doctor_are_as_judged() -> None:
     true, noise, false = (sum(row[kind] for row in rows) for kind in ("true", "noise", "false"))
     text = " ".join(README.split())
     assert (
-        f"({kept['lines'] / 1e6:.2f} million lines) each of the {true + noise + false} errors and "
-        f"warnings of `check` was judged by hand: {true} are faults, {noise} are correct but "
+        f"({kept['lines'] / 1e6:.2f} million lines) {true + noise + false} errors and warnings of "
+        f"`check` were judged by hand: {true} are faults, {noise} are correct but "
         f"harmless there, {false} are wrong" in text
     )
 
