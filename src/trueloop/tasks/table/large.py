@@ -40,10 +40,10 @@ from trueloop.tasks.table.table_statistics import (
     pieces,
 )
 from trueloop.tasks.table.targets import ClassTarget, encode_target
+from trueloop.tasks.table.used_columns import used_columns
 
 if TYPE_CHECKING:
     from trueloop.tasks.table.base import TableBase
-from trueloop.tasks.table.used_columns import used_columns
 
 _VERSION = 1
 _MOST_CACHE = 1_000_000_000

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from trueloop.doctor.live.patches.patching import Patches
     from trueloop.doctor.live.recorder import Recorder
 
+_LEAST_LIMIT = 0.01
+"""Limits of unscaled gradients are hardly smaller: a limit of at least this part of the scale was
+multiplied by the scale."""
+
 
 def install(recorder: Recorder, patches: Patches) -> None:
     base = optim.Optimizer
@@ -336,11 +340,6 @@ def _note_scale(recorder: Recorder, scale: object) -> None:
     recorder.track().scale_asked = inspection.number(scale)
 
 
-LEAST_LIMIT = 0.01
-"""A limit of plain gradients is hardly smaller: one that is so much of the scale, or more, was
-multiplied by it."""
-
-
 def _clip(recorder: Recorder, original: Callable[..., R], by: str) -> Callable[..., R]:
     hub = recorder.hub
     key = "max_norm" if by == "norm" else "clip_value"
@@ -404,7 +403,7 @@ def _clipped(recorder: Recorder, given: Any, limit: Any, by: str, frame: FrameTy
         complete=bool(held) and not loose,
         by=by,
         limit=number,
-        times_scale=bool(number and scale and number >= LEAST_LIMIT * scale),
+        times_scale=bool(number and scale and number >= _LEAST_LIMIT * scale),
     )
     hub.gradients_written()
 

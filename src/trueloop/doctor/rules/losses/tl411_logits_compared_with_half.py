@@ -2,8 +2,8 @@
 
 ## What it does
 
-Finds the output of a layer that goes into `BCEWithLogitsLoss` as it is, and is compared with 0.5 to
-get the predicted class.
+Finds predicted classes that come from logits compared with 0.5. The logits are the output of a layer
+that the program also gives to `BCEWithLogitsLoss`.
 
 ## Why it breaks training
 
@@ -53,6 +53,11 @@ from trueloop.doctor.model.value_events import ComparedWithHalf
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.activations import activation_of
 
+_PROBABILITIES = {
+    "above": "a logit above 0.5 is a probability above 0.62, not above one half",
+    "below": "a logit below 0.5 is a probability below 0.62, not below one half",
+}
+
 
 class LogitsComparedWithHalf(Rule):
     code = "TL411"
@@ -83,17 +88,12 @@ class LogitsComparedWithHalf(Rule):
             name = loss.criterion.name or "BCEWithLogitsLoss"
             self.report(
                 compared.place,
-                f"These are logits, which `{name}` takes: {_BELOW[compared.how]}. Scores that are"
-                " counted so are wrong.",
+                f"`{name}` takes these outputs for logits, but here they are compared with 0.5 as"
+                f" if they were probabilities: {_PROBABILITIES[compared.how]}. Scores and"
+                " predictions from this comparison are wrong.",
                 related=[
                     (activation.place, "the layer that makes them"),
-                    (loss.place, "the loss that takes them for logits"),
+                    (loss.place, "the loss that applies the sigmoid"),
                 ],
                 fix="Compare them with 0, or compare `torch.sigmoid(...)` of them with 0.5.",
             )
-
-
-_BELOW = {
-    "above": "those above 0.5 have a probability above 0.62, not above one half",
-    "below": "those below 0.5 have a probability below 0.62, not below one half",
-}

@@ -422,7 +422,7 @@ def _text(m: Interpreter, node: ast.JoinedStr, scope: Scope) -> Value:
 
 
 def _text_now(node: ast.JoinedStr, parts: list[Value]) -> str | None:
-    """The text in this turn, where each part is a short constant that is written as it is."""
+    """The text in this turn, if each part is a short constant without a format."""
     pieces, values = [], iter(parts)
     for each in node.values:
         if isinstance(each, ast.Constant):
