@@ -2,8 +2,8 @@
 
 ## What it does
 
-Finds predicted classes that come from logits compared with 0.5. The logits are the output of a layer
-that the program also gives to `BCEWithLogitsLoss`.
+Finds predicted classes that come from logits compared with 0.5. The logits are the output of a
+layer that the program also gives to `BCEWithLogitsLoss`.
 
 ## Why it breaks training
 
