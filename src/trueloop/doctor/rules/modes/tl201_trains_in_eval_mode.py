@@ -116,7 +116,8 @@ class TrainsInEvalMode(Rule):
         self.trained: dict[Model, Turn | None] = {}
         """In train mode, and in which turn last."""
         self.fresh: set[int] = set()
-        self.woken: set[Model] = set()
+        self.woken: dict[Model, set[frozenset[str]]] = {}
+        """Those that a branch has put back in train mode, with its conditions."""
         self.reported: set[Location] = set()
         self.last: ModeSet | None = None
         """The switch that no forward has followed yet."""
@@ -165,7 +166,7 @@ class TrainsInEvalMode(Rule):
                 within = event.turn if same else None
                 self.asleep.setdefault(member, Sleep(event, undone=undone, within=within))
             elif self.asleep.pop(member, None) is not None and event.guards:
-                self.woken.add(member)
+                self.woken.setdefault(member, set()).add(event.guards)
 
     def on_escaped_to_unknown(self, event: EscapedToUnknown) -> None:
         self.last = None
@@ -234,7 +235,7 @@ class TrainsInEvalMode(Rule):
                 self._report_checkpointed(forward, used)
         sleeps = self.sleeps[forward.serial]
         family = [member for member in forward.model.family() if may_switch(member)]
-        if any(member in self.woken for member in family):
+        if any(guards - forward.guards for each in family for guards in self.woken.get(each, ())):
             # What wakes it is an option, which other runs leave out.
             self.refute(forward.place)
         for member, sleep in sleeps.items():
