@@ -196,8 +196,8 @@ class GradRead(Event):
     target: Tensor | Unknown
     logged: bool = False
     """In the arguments of a call that writes a log: nothing is done with it."""
-    measured: bool = False
-    """Its norm is taken, or whether there is one is asked."""
+    measured: bool = False  # its norm is taken, or whether there is one is asked
+    asked: bool = False  # whether there is one is all that is asked
 
 
 @dataclass(eq=False, kw_only=True)

@@ -49,10 +49,10 @@ optimizers with different parameters, each that is cleared has to step, and so h
 no file of the program reads. In a running program, an optimizer is reported whose gradients are
 cleared in every iteration and that has not stepped by the end. Not reported: gradients that are
 read or changed by hand (Fisher information, attacks, manual updates; only logging them does not
-count, nor does measuring their norm where a second optimizer steps), models in eval mode (maps of
-attention), gradients of an input that the program asks for (saliency), hooks that step inside
-`backward()`, optimizers passed to code that cannot be read, programs without an optimizer, and a
-step in a branch that only some runs take.
+count, nor does asking whether there are any, nor measuring their norm where a second optimizer
+steps), models in eval mode (maps of attention), gradients of an input that the program asks for
+(saliency), hooks that step inside `backward()`, optimizers passed to code that cannot be read,
+programs without an optimizer, and a step in a branch that only some runs take.
 """
 
 from __future__ import annotations
@@ -367,15 +367,19 @@ class BackwardNeverStepped(StepRule):
                     return True
             elif may_change_gradients(event, optimizer) or (
                 by_hand(event, optimizer)
-                and not (isinstance(event, GradRead) and event.measured and self._trains(event))
+                and not (isinstance(event, GradRead) and self._is_only_looked_at(event))
                 and event.place.line not in edited
                 and (event.place.path, event.place.function) not in clips
             ):
                 return True
         return False
 
-    def _trains(self, event: Event) -> bool:
-        """An optimizer steps in the same turn: gradients are not only looked at."""
+    def _is_only_looked_at(self, event: GradRead) -> bool:
+        """Nothing comes of it: it asks whether there is a gradient, or how large one is where an
+        optimizer steps in the same turn."""
+        return event.asked or (event.measured and self._steps_with(event))
+
+    def _steps_with(self, event: Event) -> bool:
         return any(
             isinstance(each, OptimizerStep) and inside(event, micro(each))
             for each in self.timeline.events

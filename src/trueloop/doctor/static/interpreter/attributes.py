@@ -85,9 +85,7 @@ def read(m: Interpreter, value: Value, name: str, node: ast.AST) -> Value:
         return _of_foreign(m, value, name)
     if isinstance(value, Unknown):
         if name == "grad":
-            survey = m.modules[-1].survey
-            logged, measured = id(node) in survey.logged, id(node) in survey.measured
-            m.emit(GradRead, node, target=value, logged=logged, measured=measured)
+            m.emit(GradRead, node, target=value, **m.modules[-1].survey.reading_of(node))
         return _of_unknown(m, value, name)
     if isinstance(value, Super):
         return _of_super(value, name)

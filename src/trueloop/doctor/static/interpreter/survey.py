@@ -109,7 +109,9 @@ class FileSummary:
         self.logged: set[int] = set()
         """Reads of `.grad` in the arguments of calls that write a log."""
         self.measured: set[int] = set()
-        """Reads of `.grad` whose norm is taken, or that are compared with None."""
+        """Reads of `.grad` whose norm is taken."""
+        self.asked: set[int] = set()
+        """Those that are compared with None."""
         self.functions: dict[str, list[FunctionNode]] = defaultdict(list)
         self.contents: dict[int, CodeContents] = {}
         self._methods: set[int] = set()
@@ -201,7 +203,7 @@ class FileSummary:
                     self.stepped.update((last_name(node.value), _key(node.value)))
             elif isinstance(node, ast.Compare) and len(node.comparators) == 1:
                 if getattr(node.comparators[0], "value", self) is None:
-                    self.measured.add(id(node.left))
+                    self.asked.add(id(node.left))
             elif isinstance(node, ast.Subscript):
                 self.uses[last_name(node.value)].add("[]")
             self._look_below(waiting, node, inside, depth)
@@ -267,6 +269,12 @@ class FileSummary:
             test, ends = test.operand, not ends
         if isinstance(test, (ast.Name, ast.Attribute, ast.Compare)):
             self.ends.add((end_name(test), ends))
+
+    def reading_of(self, node: ast.AST) -> dict[str, bool]:
+        """The purpose of a read of `.grad`, as `GradRead` has it."""
+        asked = id(node) in self.asked
+        measured = asked or id(node) in self.measured
+        return {"logged": id(node) in self.logged, "measured": measured, "asked": asked}
 
     def ends_loop(self, body: list[ast.stmt]) -> bool:
         """All that a branch does is to say that a loop ends (`self.done = True`)."""

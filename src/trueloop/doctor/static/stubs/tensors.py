@@ -352,9 +352,7 @@ def attribute_of(m: Interpreter, value: Tensor, name: str, node: ast.AST) -> Val
         made.data_of = value if value.role == "parameter" else None
         return made
     if name == "grad":
-        survey = m.modules[-1].survey
-        logged, measured = id(node) in survey.logged, id(node) in survey.measured
-        m.emit(GradRead, node, target=value, logged=logged, measured=measured)
+        m.emit(GradRead, node, target=value, **m.modules[-1].survey.reading_of(node))
         made = Tensor(made=m.place(node))
         made.grad_of = value
         return made
