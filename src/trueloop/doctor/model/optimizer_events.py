@@ -27,3 +27,5 @@ class RateSet(Measured):
     optimizer: Optimizer
     rested: bool = False
     """Earlier, two steps in a row had the same rates (live)."""
+    at_first: bool = False
+    """Only in the first iterations: `if step < warmup` (in source)."""

@@ -41,7 +41,8 @@ passed to code that cannot be read (a trainer, `accelerator.prepare`, the warm-u
 classes of the user's own with methods that may set learning rates, schedules inside of such a class
 that steps, schedules that would change nothing (`gamma=1`), schedules read with `get_lr()`, files
 that call `step` on anything of that name, or have that call in a comment, and programs that set the
-learning rate themselves (`group["lr"] = rate`) in more than the first epoch.
+learning rate themselves (`group["lr"] = rate`) in more than the first epoch (under `if step <
+warmup` they set it only for a warm-up).
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ class SchedulerNeverSteps(ScheduleRule):
         if len(turns) < 2:
             return
         by_hand = self._set_by_hand(clock)
-        if _keeps_setting(by_hand, clock):
+        if _keeps_setting([each for each in by_hand if not each.at_first], clock):
             self.refute(scheduler.made)
             return
         name = scheduler.name or "scheduler"

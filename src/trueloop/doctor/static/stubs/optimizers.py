@@ -28,6 +28,7 @@ from trueloop.doctor.static.interpreter.values import (
     constant,
     things_in,
 )
+from trueloop.doctor.static.interpreter.warm_ups import in_first_turns
 from trueloop.doctor.static.stubs.muon_parameters import held_whole
 
 MUON = "torch.optim.Muon"
@@ -290,7 +291,7 @@ def set_in_group(
     """`optimizer.param_groups[0]["params"] = list(model.parameters())`, or its `"lr"`."""
     holder = holder_of(group)
     if holder is not None and key == "lr":
-        m.emit(RateSet, node, optimizer=holder)
+        m.emit(RateSet, node, optimizer=holder, at_first=in_first_turns(m, node))
     elif holder is not None and key == "params":
         models = value.models if isinstance(value, Parameters) else []
         holder.models += [each for each in models if each not in holder.models]
