@@ -42,6 +42,7 @@ UNSEEN = frozenset(
     {
         "TL102-bad_decay_around_a_known_step",  # it cannot be seen that their `step` does not clear
         "TL102-bad_update_rule_of_their_own",
+        "TL102-bad_rule_that_averages",
         "TL102-bad_penalty_on_top_of_the_loss",  # of several steps of one iteration: in source
         "TL102-bad_real_and_fake_in_turn",
         "TL102-bad_parts_of_a_batch",

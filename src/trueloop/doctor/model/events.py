@@ -185,8 +185,9 @@ class GradEdited(Event):
 
     target: Optimizer | Tensor | None = None
     """The parameter, or what holds it (live)."""
-    how: Literal["set", "scaled", "clipped"] = "set"
-    """Multiplied in place; `clipped`: by a number made of gradients, or cut to a range."""
+    how: Literal["set", "scaled", "clipped", "reduced"] = "set"
+    """Multiplied in place; `clipped`: by a number made of gradients, or cut to a range; `reduced`:
+    added up or averaged over ranks by `all_reduce`."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -194,8 +195,7 @@ class GradRead(Event):
     """`.grad` was looked at by hand: gathered, measured, or about to be edited."""
 
     target: Tensor | Unknown
-    logged: bool = False
-    """In the arguments of a call that writes a log: nothing is done with it."""
+    logged: bool = False  # in the arguments of a call that writes a log: nothing is done with it
     measured: bool = False  # its norm is taken, or whether there is one is asked
     asked: bool = False  # whether there is one is all that is asked
 

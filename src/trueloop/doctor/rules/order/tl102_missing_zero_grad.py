@@ -44,14 +44,14 @@ for inputs, targets in loader:
 
 The same `step()` runs in two iterations of a loop, each after a `backward()` that feeds the
 optimizer, or the same `backward()` runs before and after a step that comes every N iterations, or
-an optimizer steps twice in an iteration with a `backward()` in between; and
-nothing in between may clear the gradients: no `zero_grad()` of an optimizer or
-module that may share parameters, no `p.grad = None`, no edit of `.grad`, no unknown code that gets
-the optimizer. Not reported: a `zero_grad()` in a branch that only some runs take, optimizer classes
-with their own `step()`, loops that make one turn unless an option says more, and models that get
-the same inputs again, with one number in all places, which measures time or memory. A function that
-receives its optimizer is checked only for its own loops. In a running program, the gradients
-themselves are compared.
+an optimizer steps twice in an iteration with a `backward()` in between; and nothing in between may
+clear the gradients: no `zero_grad()` of an optimizer or module that may share parameters, no
+`p.grad = None`, no edit of `.grad` (clipping and `all_reduce` leave it what it is), no unknown code
+that gets the optimizer. Not reported: a `zero_grad()` in a branch that only some runs take,
+optimizer classes with their own `step()`, loops that make one turn unless an option says more, and
+models that get the same inputs again, with one number in all places, which measures time or memory.
+A function that receives its optimizer is checked only for its own loops. In a running program, the
+gradients themselves are compared.
 """
 
 from __future__ import annotations

@@ -266,7 +266,7 @@ def supplies(event: Event, optimizer: Optimizer) -> bool:
     if isinstance(event, Backward):
         return feeds(event, optimizer) is not False
     if isinstance(event, GradEdited):
-        return event.how == "set"
+        return event.how in ("set", "reduced")
     return may_change_gradients(event, optimizer)
 
 
@@ -274,7 +274,9 @@ def relieves(event: Event, optimizer: Optimizer) -> bool:
     """It may have cleared or replaced the optimizer's gradients."""
     if isinstance(event, ZeroGrad):
         return clears(event, optimizer) is not False
-    return is_edit(event) or may_change_gradients(event, optimizer)
+    if isinstance(event, GradEdited):
+        return event.how not in ("clipped", "reduced")
+    return may_change_gradients(event, optimizer)
 
 
 def is_edit(event: Event) -> bool:

@@ -82,7 +82,8 @@ def _is(call: LibraryCall) -> Value:
        "torch.distributed.reduce_scatter_tensor")  # fmt: skip
 def _collective(call: LibraryCall) -> Value:
     subject = call.arg(0)
-    notice(call.machine, subject, None, call.node)
+    how = "reduced" if call.name == "torch.distributed.all_reduce" else "set"
+    notice(call.machine, subject, None, call.node, how)
     call.emit(Used, what=call.name, subject=subject, result_used=call.result_used)
     return NONE
 
