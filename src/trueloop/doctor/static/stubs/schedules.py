@@ -275,10 +275,16 @@ def _super_init(call: LibraryCall) -> Value:
     return NONE
 
 
+_KEEPS = re.compile(r"check_?point|ckpt|saver|logger|writer|recorder", re.I)
+"""Classes that write what they get to files, by their name."""
+
+
 @methods(Instance, "__init__")
 def _foreign_init(call: LibraryCall) -> Value:
-    """A class of an unread library may be a schedule itself, which steps those that it gets."""
-    if call.receiver.cls.dotted_bases():
+    """A class of an unread library may be a schedule itself, which steps those that it gets; not
+    one that keeps them for its files."""
+    bases = call.receiver.cls.dotted_bases()
+    if bases and not any(_KEEPS.search(each.rpartition(".")[2]) for each in bases):
         call.expose(*(each for each in [*call.args, *call.kwargs.values()] if _is_schedule(each)))
     return NONE
 
