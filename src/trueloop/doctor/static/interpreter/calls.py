@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -172,7 +173,7 @@ def _method(
     if not isinstance(receiver, (Sequence, DictValue)):
         harmless = (
             isinstance(receiver, OpaqueObject) and receiver.kind.partition(".")[0] in HARMLESS
-        )
+        ) or _is_average(receiver, name)
         if not harmless:
             # `optimizer.step_and_update_lr()`: what an optimizer of somebody's own does to itself.
             own = isinstance(receiver, Optimizer) and name not in _OF_OPTIMIZERS
@@ -188,6 +189,15 @@ def _method(
     return found
 
 
+def _is_average(receiver: Value, name: str) -> bool:
+    """`ema.step(model.parameters())`: weights are read for their average."""
+    if name not in _OF_AVERAGES or not isinstance(receiver, OpaqueObject | Model):
+        return False
+    return _AVERAGE.search(receiver.kind.rpartition(".")[2]) is not None
+
+
+_AVERAGE = re.compile(r"^(EMA|Ema|Exponential)|MovingAverage|(EMA|Ema)$")
+_OF_AVERAGES = frozenset({"step", "update"})
 _CHANGES = frozenset("insert clear pop popleft setdefault update".split())
 """Methods of containers that change them, beside those that make them longer."""
 _OF_OPTIMIZERS = frozenset(
