@@ -65,6 +65,8 @@ UNSEEN = frozenset(
         "TL202-bad_samples_while_it_trains",
         "TL202-bad_whole_set_in_one_call",  # nothing but its name says what the data is for
         "TL202-bad_tested_after_training_at_once",
+        "TL202-bad_graph_scored_as_a_whole",
+        "TL202-bad_one_batch_is_validated",
         "TL206-bad_attention_in_both_modes",  # inside of one function of torch
         "TL206-bad_attention_in_layers_added_in_place",
         "TL206-bad_attention_in_many_blocks",

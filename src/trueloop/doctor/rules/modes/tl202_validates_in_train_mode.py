@@ -56,8 +56,8 @@ batch, dropout layers that an option keeps from being called, and passes that co
 explicit `train()` is reported if it overrides an `eval()` just before it, in the same function or
 in what it calls for its batches, or comes after the forward pass, so that the rest of the pass runs
 in train mode. In source, one call outside of any loop over batches counts too, if it runs under
-`no_grad` on something that is named for validation (`model(x_val)`) and the model is known to have
-such a layer.
+`no_grad` on something that is named for validation (`model(x_val)`), or in a function that is named
+so and does not train, and the model is known to have such a layer.
 
 Also sampling in a program that trains: a loop under `no_grad` gives the model what it returned in
 the turn before (tokens, a denoised image), in train mode, and nothing trains on the result.
@@ -82,7 +82,7 @@ from trueloop.doctor.model.events import (
     OptimizerStep,
     StateDictLoaded,
 )
-from trueloop.doctor.model.findings import Insert, Remedy
+from trueloop.doctor.model.findings import Insert, Location, Remedy
 from trueloop.doctor.model.things import MODE_DEPENDENT_LAYERS, Loop, Model, Turn
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.passes import (
@@ -114,8 +114,8 @@ class ValidatesInTrainMode(Rule):
         """By the serial number of a candidate."""
         self.predictions = PredictionPasses()
         self.sampling = SamplingPasses()
-        self.at_once: list[ModelForward] = []
-        """Calls outside of any loop over batches, on data that is named for validation."""
+        self.at_once: list[tuple[ModelForward, Location]] = []
+        """Calls outside of any loop over batches of a validation, and where to speak of them."""
         self.learning: set[Loop] = set()
         self.losses: set[Turn] = set()
         self.steps: list[OptimizerStep] = []
@@ -164,9 +164,9 @@ class ValidatesInTrainMode(Rule):
         if awake:
             self.predictions.add(event)
         turn = pass_of(event)
+        if awake and (place := _at_once(event, turn)) is not None:
+            self.at_once.append((event, place))
         if turn is None:
-            if awake and _of_all_data(event):
-                self.at_once.append(event)
             return
         call = (*event.place[:3], event.model, len(event.stack))
         if (turn, call) in self.calls or event.turns[-1] is not turn:
@@ -255,14 +255,26 @@ class ValidatesInTrainMode(Rule):
             # What it has dropped on the way is part of all that follows.
             if loop not in reported and switches(forward.model) and self._matters(forward):
                 self._report_sampling(forward)
-        for forward in self.at_once:
+        self._check_at_once(reported)
+
+    def _check_at_once(self, reported: set[Loop]) -> None:
+        places: set[Location] = set()
+        for forward, place in self.at_once:
+            turn = pass_of(forward)
+            if turn is not None and (turn.loop not in self.learning or turn.loop in reported):
+                continue  # a loop of the validation's own
+            by_data = any(names_validation(each) for each in forward.given)
+            if not by_data and any(_is_within(step, place) for step in self.steps):
+                continue  # `def evaluate(folds)` trains as well
             if (
-                forward.serial not in self.forwards.used
+                place not in places
+                and forward.serial not in self.forwards.used
                 and switches(forward.model)
                 and self._matters(forward)
                 and not self._is_given_its_mode(forward)
             ):
-                self._report(forward)
+                places.add(place)
+                self._report(forward, place)
 
     def _is_given_its_mode(self, forward: ModelForward) -> bool:
         """An argument says that it does not train here, which says that it does where it is."""
@@ -324,14 +336,17 @@ class ValidatesInTrainMode(Rule):
             )
         )
 
-    def _report(self, forward: ModelForward) -> None:
+    def _report(self, forward: ModelForward, place: Location | None = None) -> None:
         switch = self.switched_by.get(forward.serial)
         if switch is not None:
             self._report_switch(forward, switch)
             return
-        name, what = called(forward), "call" if pass_of(forward) is None else "loop"
+        name = called(forward)
+        what = "call" if place is not None or pass_of(forward) is None else "loop"
+        if place is not None and place != forward.place:
+            name = _outermost(forward.model).name or name
         self.report(
-            forward.place,
+            place or forward.place,
             f"`{name}` validates in train mode: dropout is active, and batch norm"
             " normalises with the validation batches and adds them to its running"
             " statistics.",
@@ -396,14 +411,41 @@ class ValidatesInTrainMode(Rule):
         return [Insert(f"{name}.eval()", within, "before")]
 
 
-def _of_all_data(event: ModelForward) -> bool:
-    """One call without gradients on something that is named for validation: `model(x_val)`."""
-    return (
-        not event.grad
-        and event.grad_known
-        and event.result_used
-        and any(names_validation(each) for each in event.given)
-    )
+def _at_once(event: ModelForward, turn: Turn | None) -> Location | None:
+    """One call without gradients on something that is named for validation, `model(x_val)`, or in a
+    function that is, though no loop over batches contains it there. The place of the call, or of
+    the one in that function that led to it."""
+    if event.grad or not event.grad_known or not event.result_used or not event.given:
+        return None
+    frames = (*event.stack, event.place)
+    if turn is None and any(names_validation(each) for each in event.given):
+        return event.place
+    functions = [each.function for each in frames]
+    around = turn.loop.place.function if turn is not None else None
+    inside = len(functions) - functions[::-1].index(around) if around in functions else 0
+    if turn is not None and not inside:
+        return None
+    named = (each for each in frames[inside:] if names_validation(_own_name(each.function)))
+    return next(named, None)
+
+
+def _is_within(event: Event, place: Location) -> bool:
+    """It happened in the function that a place is in, or in what that has called."""
+    frames = (*event.stack, event.place)
+    return any((each.path, each.function) == (place.path, place.function) for each in frames)
+
+
+def _outermost(model: Model) -> Model:
+    """The module that it is a part of, of a part, as far as there is one."""
+    for _ in range(8):
+        if len(model.parents) != 1:
+            break
+        model = model.parents[0]
+    return model
+
+
+def _own_name(function: str) -> str:
+    return function.rpartition(".")[2]
 
 
 def _overrides(event: ModeSet, before: ModeSet) -> bool:
