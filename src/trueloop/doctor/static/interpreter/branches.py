@@ -10,7 +10,16 @@ from typing import NamedTuple
 from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.static.interpreter.survey import BACKWARD, FileSummary, last_name
 from trueloop.doctor.static.interpreter.syntax import once, written
-from trueloop.doctor.static.interpreter.values import Function, Instance, Method, Module, Scope
+from trueloop.doctor.static.interpreter.values import (
+    Function,
+    Instance,
+    LibraryName,
+    Method,
+    Module,
+    Scope,
+    Sequence,
+    Value,
+)
 
 
 @dataclass(slots=True)
@@ -123,6 +132,37 @@ def last_of_kinds(function: ast.AST) -> ast.If | None:
     if len(chain) < 2 or chain[-1].orelse or not all(map(_gives_kind, chain)) or len(asked) > 1:
         return None
     return chain[-1]
+
+
+def is_chosen(sites: dict[int, OpenBranch], function: ast.AST) -> bool:
+    """An open condition decides what a function returns."""
+    return any(id(each) in sites for each in _tests_before_returns(function))
+
+
+@once
+def _tests_before_returns(function: ast.AST) -> tuple[ast.If, ...]:
+    """Tests at the top of a function, or of a branch of it, that some `return` follows at once."""
+    body = getattr(function, "body", None)
+    waiting = list(body) if isinstance(body, list) else []
+    found = []
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If):
+            waiting += [*node.body, *node.orelse]
+            if any(isinstance(each, ast.Return) for each in (*node.body, *node.orelse)):
+                found.append(node)
+    return tuple(found)
+
+
+def as_chosen(value: Value) -> Value:
+    """A name, or the names in a tuple, as one of several."""
+    if isinstance(value, Sequence) and value.kind == "tuple":
+        value.values = [_one_of_several(each) for each in value.values]
+    return _one_of_several(value)
+
+
+def _one_of_several(value: Value) -> Value:
+    return LibraryName(value.name, chosen=True) if isinstance(value, LibraryName) else value
 
 
 def _gives_kind(node: ast.If) -> bool:

@@ -18,6 +18,7 @@ from trueloop.doctor.model.things import (
     Tensor,
     Thing,
 )
+from trueloop.doctor.static.interpreter.branches import as_chosen, is_chosen
 from trueloop.doctor.static.interpreter.call_summaries import summarized
 from trueloop.doctor.static.interpreter.derived_containers import container_in
 from trueloop.doctor.static.interpreter.fetches import note_fetch
@@ -345,7 +346,8 @@ def _inside_decorators(
         return m.evaluate(function.node.body, scope)
     signal = m.run_block(function.node.body, scope)
     if signal is ControlFlow.RETURN and scope.returned:
-        return scope.returned[-1]
+        value = scope.returned[-1]
+        return as_chosen(value) if is_chosen(m.sites, function.node) else value
     return NONE
 
 

@@ -252,11 +252,14 @@ def _identity(
 
 
 def _same_type(left: object, right: object) -> bool | None:
-    """Two types of a tensor's numbers are one: `dtype == torch.float16`; None for other things."""
+    """Two types of a tensor's numbers are one: `dtype == torch.float16`; None for other things, and
+    for different types of which a function may return one as well as the other."""
     if not isinstance(left, LibraryName) or not isinstance(right, LibraryName):
         return None
     one, other = (_DTYPES.get(each.name.removeprefix("torch.")) for each in (left, right))
-    return None if one is None or other is None else one == other
+    if one is None or other is None:
+        return None
+    return None if one != other and (left.chosen or right.chosen) else one == other
 
 
 def _same_items(left: Sequence, right: object) -> bool | None:

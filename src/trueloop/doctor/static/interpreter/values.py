@@ -190,6 +190,8 @@ class LibraryName(Value):
     """A name of code that is not the user's, dotted and canonical: `torch.nn.functional.relu`."""
 
     name: str
+    chosen: bool = False
+    """One of several that a function returns: by the machine, or a variable of the environment."""
 
 
 @dataclass(eq=False, slots=True)
