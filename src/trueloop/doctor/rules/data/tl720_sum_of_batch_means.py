@@ -42,8 +42,8 @@ loss = total / len(loader.dataset)
 
 In source, the means of the batches of one loader are added up (or collected in a list) and divided
 by the length of its data set, and its batches have several samples. Not reported:
-`reduction="sum"`, sums that are weighted by the batch size, counts of hits, and loaders whose batch
-size is not known, or is 1 unless an option changes it.
+`reduction="sum"`, sums that are weighted by the batch size, quotients that are multiplied by it,
+counts of hits, and loaders whose batch size is not known, or is 1 unless an option changes it.
 """
 
 from __future__ import annotations

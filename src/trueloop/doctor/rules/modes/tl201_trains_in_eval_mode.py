@@ -52,8 +52,9 @@ in train mode. Also a model of transformers that `from_pretrained` hands out, wh
 where the program switches gradient checkpointing on, which acts only in train mode; and a module
 that comes whole out of the file in which the program saves it, and continues to train after an
 `eval()`. Not reported: layers that the training itself puts into eval mode (a frozen backbone,
-frozen batch norm), models fine-tuned in eval mode from the start, and models without mode-dependent
-layers. A model that cannot be read counts as one that has such layers.
+frozen batch norm), a new head that learns alone and is in train mode itself, models fine-tuned in
+eval mode from the start, and models without mode-dependent layers. A model that cannot be read
+counts as one that has such layers.
 """
 
 from __future__ import annotations
@@ -219,7 +220,8 @@ class TrainsInEvalMode(Rule):
             forward = self.forwards.by_serial[serial]
             if may_train(event.optimizer, forward.model):
                 self.fresh.discard(serial)
-                self._check(forward)
+                if not _holds_a_part_that_is_awake(event.optimizer, forward.model):
+                    self._check(forward)
 
     def on_manual_update(self, event: ManualUpdate) -> None:
         """A step without an optimizer."""
@@ -350,6 +352,14 @@ class TrainsInEvalMode(Rule):
         if not here or not one or name.partition(".")[0] in loop.variables:
             return []
         return [] if loop.framework else [Insert(f"{name}.train()", loop.place, "before")]
+
+
+def _holds_a_part_that_is_awake(optimizer: Optimizer, model: Model) -> bool:
+    """The optimizer trains nothing but parts of the model, and these are in train mode: the rest is
+    in eval mode because it does not learn (`model.head.train()` while a new head warms up)."""
+    held = [each for each in optimizer.models if each.shares_parameters(model)]
+    apart = not any(each.covers(model) for each in held)
+    return bool(held) and apart and all(each.training is True for each in held)
 
 
 def _where_to_wake(forward: ModelForward, sleep: Sleep, evaluation: ModelForward) -> str:

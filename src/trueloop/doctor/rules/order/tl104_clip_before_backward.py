@@ -87,7 +87,7 @@ class ClipBeforeBackward(StepRule):
                 if fresh:
                     # It clips what earlier backwards left: on purpose, or of other micro-batches.
                     return []
-                late = before is not None and same_turn(event, before) and not cleared
+                late = before is not None and _after(event, before) and not cleared
                 if self.clips(event, optimizer) and not late:
                     waiting.append(event)
                     if empty and not event.result_used:
@@ -107,6 +107,13 @@ class ClipBeforeBackward(StepRule):
                     ]
                 waiting = []
         return found
+
+
+def _after(clip: Clip, step: OptimizerStep) -> bool:
+    """It clips what the step has applied already: of the same batch, or after the loop of that
+    batch, in the same epoch."""
+    after_loop = clip.turns and clip.turns == step.turns[: len(clip.turns)]
+    return same_turn(clip, step) or bool(after_loop)
 
 
 def _outside_the_loop(clip: Clip, backward: Backward) -> bool:

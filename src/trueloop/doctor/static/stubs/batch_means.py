@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from trueloop.doctor.model.events import Used
 from trueloop.doctor.model.things import Dataset, Loader, Tensor
@@ -10,6 +11,8 @@ from trueloop.doctor.model.value_events import MeansOverSamples
 from trueloop.doctor.static.interpreter.counters import by_default
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls
+from trueloop.doctor.static.interpreter.survey import last_name
+from trueloop.doctor.static.interpreter.syntax import nodes_of, once, written
 from trueloop.doctor.static.interpreter.values import (
     Constant,
     Function,
@@ -55,8 +58,33 @@ def _counts_samples(m: Interpreter, value: object, total: Value, node: ast.AST) 
     loader = loaders[0] if len(set(loaders)) == 1 else None
     if loader is None or not _is_size(m, value, loader):
         return False
-    m.emit(MeansOverSamples, node, loader=loader)
+    if _quotient(node) not in _multiplied_by_batch_size(m.modules[-1].tree):
+        m.emit(MeansOverSamples, node, loader=loader)
     return True
+
+
+def _quotient(node: ast.AST) -> str:
+    """What the file calls the result of a division: the variable of `total /= n`, or the division
+    itself."""
+    return written(node.target if isinstance(node, ast.AugAssign) else node)
+
+
+@once
+def _multiplied_by_batch_size(tree: ast.Module) -> frozenset[str]:
+    """The expressions of a file that it multiplies by a batch size, which makes the mean whole
+    again: `print(test_loss * args.batch_size)`. Of a variable also what it is assigned."""
+    found: set[str] = set()
+    for node in nodes_of(tree, ast.BinOp):
+        if isinstance(node.op, ast.Mult):
+            for part, by in ((node.left, node.right), (node.right, node.left)):
+                if _BATCH_SIZE.search(last_name(by)):
+                    found.add(written(part))
+    assigned = nodes_of(tree, ast.Assign) if found else []
+    found |= {written(each.value) for each in assigned if written(each.targets[0]) in found}
+    return frozenset(found)
+
+
+_BATCH_SIZE = re.compile(r"batch_?size|^bs$", re.I)
 
 
 def _is_size(m: Interpreter, value: Unknown | Constant, loader: Loader) -> bool:

@@ -15,6 +15,7 @@ from trueloop.doctor.static.interpreter.values import (
     Value,
     constant,
 )
+from trueloop.doctor.static.stubs.parameters import parametrized
 from trueloop.doctor.static.stubs.tensors import has_weight
 from trueloop.doctor.static.stubs.thawing import thaws_elsewhere
 
@@ -74,9 +75,9 @@ def _names(model: Model, path: str) -> Iterator[str | None]:
     """The names of a module's parameters; None where some are not known."""
     kind = model.kind.rpartition(".")[2]
     if has_weight(model):
-        yield f"{path}weight"
-        if model.arguments.get("bias") is not False:
-            yield f"{path}bias"
+        for name in ("weight", "bias"):
+            if name == "weight" or model.arguments.get("bias") is not False:
+                yield f"{path}{_renamed(model, name)}"
     elif not model.complete or (model.cls is None and kind not in _PLAIN):
         yield None
     for name, value in model.attributes.items():
@@ -84,6 +85,12 @@ def _names(model: Model, path: str) -> Iterator[str | None]:
             yield f"{path}{name}"
     for name, child in model.children.items():
         yield from _names(child, f"{path}{name}.")
+
+
+def _renamed(model: Model, name: str) -> str:
+    """The name of a parameter, which `register_parametrization` changes."""
+    own = parametrized(name)
+    return f"{own}original" if any(each.startswith(own) for each in model.children) else name
 
 
 class _FlagByName:

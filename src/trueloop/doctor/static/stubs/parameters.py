@@ -27,6 +27,7 @@ from trueloop.doctor.static.interpreter.values import (
     constant,
 )
 from trueloop.doctor.static.stubs.checkpoints import duplicate
+from trueloop.doctor.static.stubs.containers import add_child
 from trueloop.doctor.static.stubs.modules import run_forward
 from trueloop.doctor.static.stubs.options import dropout_rate
 from trueloop.doctor.static.stubs.tensors import derive, tensors_in
@@ -204,6 +205,23 @@ def _weight_norm(call: LibraryCall) -> Value:
         call.emit(Replaced, model=module, attribute=name, old=None, new=None, how="parametrized")
         if call.name == "torch.nn.utils.weight_norm":
             call.emit(HookSet, model=module, by="weight_norm")
+    return module if module is not None else call.unknown()
+
+
+def parametrized(name: str) -> str:
+    """How the names begin of what `register_parametrization` puts in the place of a parameter."""
+    return f"parametrizations.{name}."
+
+
+@calls("torch.nn.utils.parametrize.register_parametrization")
+def _register_parametrization(call: LibraryCall) -> Value:
+    """The parameter keeps its identity, under a different name; beside it there is now a module
+    that computes the weight from it, with parameters of its own (a LoRA)."""
+    module, computes = call.arg(0, "module"), call.arg(2, "parametrization")
+    if isinstance(module, Model):
+        own = parametrized(str(call.const(1, "tensor_name", "weight")))
+        number = sum(each.startswith(own) for each in module.children)
+        add_child(module, f"{own}{number}", computes)
     return module if module is not None else call.unknown()
 
 
