@@ -40,6 +40,8 @@ NEED_CUDA = frozenset(
 """Their fault does not come about elsewhere."""
 UNSEEN = frozenset(
     {
+        "TL713-bad_second_transform_replaces_the_first",  # the data set is read as it is: in source
+        "TL713-bad_transforms_of_each_fold",
         "TL102-bad_decay_around_a_known_step",  # it cannot be seen that their `step` does not clear
         "TL102-bad_update_rule_of_their_own",
         "TL102-bad_rule_that_averages",

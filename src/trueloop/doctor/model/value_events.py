@@ -7,8 +7,9 @@ from typing import Literal
 
 from trueloop.doctor.model.events import Event
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.known_values import Value
 from trueloop.doctor.model.measurements import Measured
-from trueloop.doctor.model.things import Loader, Model, Tensor
+from trueloop.doctor.model.things import Dataset, Loader, Model, Tensor
 
 
 @dataclass(eq=False, kw_only=True)
@@ -31,6 +32,17 @@ class KeysCounted(Measured):
     keys: int | None = None
     samples: int | None = None
     """The two numbers, which differ (live)."""
+
+
+@dataclass(eq=False, kw_only=True)
+class TransformSet(Event):
+    """`part.dataset.transform = value`: the transform of a data set is set through a part of it (in
+    source)."""
+
+    dataset: Dataset
+    part: str
+    """How the part is written: `train_set`."""
+    value: Value
 
 
 @dataclass(eq=False, kw_only=True)

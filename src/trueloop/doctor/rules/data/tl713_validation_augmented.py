@@ -40,15 +40,18 @@ val_set = Subset(val_data, order[cut:])
 
 Two parts of one data set object are read, one for training and one for evaluation without gradients
 or in eval mode, and reading a sample draws random numbers in an augmentation: a `Random...`
-transform of a library, or user code with such a name. Not reported: separate objects for each part,
-a wrapper that augments only the training part, and draws that are not an augmentation (masked
-words, pairs and negative samples are the task itself).
+transform of a library, or user code with such a name. In source, also two assignments to the
+transform of one object, through two of its parts (`train_set.dataset.transform = a`, then
+`val_set.dataset.transform = b`), with no forward pass in between. Not reported: separate objects
+for each part, a wrapper that augments only the training part, and draws that are not an
+augmentation (masked words, pairs and negative samples are the task itself).
 """
 
 from __future__ import annotations
 
 from trueloop.doctor.model.events import Backward, ModelForward
 from trueloop.doctor.model.things import Dataset
+from trueloop.doctor.model.value_events import TransformSet
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import batch_loop, called, lineage, trained_loader
 
@@ -60,6 +63,23 @@ class ValidationAugmented(Rule):
         super().__init__()
         self._trained: dict[Dataset, Dataset] = {}
         """The whole data set -> the part of it that is trained on."""
+        self._set: dict[Dataset, TransformSet] = {}
+        """The transform that it was given last, if nothing was read since."""
+
+    def on_transform_set(self, event: TransformSet) -> None:
+        before = self._set.get(event.dataset)
+        self._set[event.dataset] = event
+        if before is None or before.part == event.part or before.value is event.value:
+            return
+        self.report(
+            event.place,
+            f"`{event.part}.dataset` and `{before.part}.dataset` are one data set object: this"
+            f" replaces the transform that `{before.part}` got at line {before.place.line}, and"
+            " both parts are read with this one.",
+            fix="Create a second data set object with the other transform, and take the indices of"
+            " one part from it.",
+            related=[(before.place, "has no effect"), (event.dataset.made, "the shared data set")],
+        )
 
     def on_backward(self, event: Backward) -> None:
         loader = trained_loader(event)
@@ -69,6 +89,7 @@ class ValidationAugmented(Rule):
                 self._trained[parts[-1]] = parts[0]
 
     def on_model_forward(self, event: ModelForward) -> None:
+        self._set.clear()
         loop = batch_loop(event)
         loader = loop.loader if loop is not None else None
         if loader is None or loader.dataset is None or (event.grad and event.training is not False):

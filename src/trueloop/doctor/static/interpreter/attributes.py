@@ -22,6 +22,7 @@ from trueloop.doctor.model.things import (
     Tensor,
     Thing,
 )
+from trueloop.doctor.model.value_events import TransformSet
 from trueloop.doctor.static.interpreter import imports
 from trueloop.doctor.static.interpreter.calls import enter, has_decorator
 from trueloop.doctor.static.interpreter.canonical_names import canonical
@@ -255,10 +256,19 @@ def write(m: Interpreter, owner: Any, name: str, value: Any, node: ast.AST) -> N
             set_gradient(m, None, name, value, node)
         if isinstance(owner, Sampler) and name == "epoch":
             owner.epoch_set |= not m.functions[-1].endswith("__init__")
+        elif isinstance(owner, Dataset) and name == "transform":
+            _emit_transform(m, owner, value, node)
     elif isinstance(owner, Class):
         owner.namespace[name] = value
     elif isinstance(owner, Namespace):
         owner.scope.variables[name] = value
+
+
+def _emit_transform(m: Interpreter, dataset: Dataset, value: Value, target: ast.AST) -> None:
+    """`part.dataset.transform = value`."""
+    whole = target.value if isinstance(target, ast.Attribute) else None
+    if isinstance(whole, ast.Attribute) and whole.attr == "dataset":
+        m.emit(TransformSet, target, dataset=dataset, part=written(whole.value), value=value)
 
 
 def _write_to_model(m: Interpreter, owner: Model, name: str, value: object, node: ast.AST) -> None:
