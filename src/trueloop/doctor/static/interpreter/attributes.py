@@ -32,7 +32,7 @@ from trueloop.doctor.static.interpreter.inference import guess, is_no_tensor
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.keys import put_in_turn
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, find_method
-from trueloop.doctor.static.interpreter.syntax import once, written
+from trueloop.doctor.static.interpreter.syntax import once, tests_of_what_is_returned, written
 from trueloop.doctor.static.interpreter.user_objects import is_plain_helper
 from trueloop.doctor.static.interpreter.values import (
     KEY,
@@ -135,7 +135,7 @@ def _of_object(m: Interpreter, value: Instance | Thing, name: str, node: ast.AST
         if name in value.children:
             return value.children[name]
         if name == "training":
-            return _mode_of(m, value)
+            return _mode_of(m, value, node)
         if name in ("module", "_orig_mod") and value.wraps is not None:
             return value.wraps
         if name in ("weight", "bias") and has_weight(value):
@@ -186,9 +186,11 @@ _PASSES_ON = ("compile", "fsdp")
 """Wrappers that take what they do not have from the module inside."""
 
 
-def _mode_of(m: Interpreter, model: Model) -> Value:
-    """`model.training`; a module that asks for its own mode behaves differently in the two."""
-    if m.inside_models and m.receivers and m.receivers[-1] is model:
+def _mode_of(m: Interpreter, model: Model, node: ast.AST) -> Value:
+    """`model.training`; a module that asks for its own mode behaves differently in the two, unless
+    it only returns more or less of what it has computed."""
+    own = m.inside_models and m.receivers and m.receivers[-1] is model
+    if own and id(node) not in tests_of_what_is_returned(m.modules[-1].tree):
         m.mode_asked = model, model.asks_mode
         model.asks_mode = True
     return Unknown(f"{model.name}.training") if model.training is None else Constant(model.training)

@@ -308,3 +308,27 @@ def _weighted(value: ast.expr) -> Iterator[ast.expr]:
             yield value.right
     else:
         yield value
+
+
+@once
+def tests_of_what_is_returned(tree: ast.AST) -> frozenset[int]:
+    """The attributes in tests that decide only which values, computed before, a function returns:
+    `if self.training: return masks, pose`, `return pose`. By the identity of their nodes."""
+    found: set[int] = set()
+    for node in walk(tree):
+        for body in (getattr(node, "body", None), getattr(node, "orelse", None)):
+            for number, each in enumerate(body if isinstance(body, list) else []):
+                if isinstance(each, ast.If):
+                    others = each.orelse or body[number + 1 : number + 2]
+                    if _returns_at_once(each.body) and _returns_at_once(others):
+                        parts = walk(each.test)
+                        found |= {id(part) for part in parts if isinstance(part, ast.Attribute)}
+    return frozenset(found)
+
+
+def _returns_at_once(body: list[ast.stmt]) -> bool:
+    """Nothing but a `return` of what there is."""
+    if len(body) != 1 or not isinstance(body[0], ast.Return):
+        return False
+    computes = (ast.Call, ast.BinOp, ast.Await, ast.Lambda)
+    return not any(isinstance(part, computes) for part in walk(body[0]))
