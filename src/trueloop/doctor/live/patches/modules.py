@@ -239,9 +239,20 @@ def _switched(
     caller = (frame.f_back if frame.f_code.co_name == "eval" else None) or frame
     hub.sample(why=("mode", caller.f_code, caller.f_lasti))
     if hub.sampling:
-        recorder.emit(ModeSet, frame, model=recorder.things.model(module), training=mode)
+        model = recorder.things.model(module)
+        if mode and (asks := _who_asks_for_eval(frame)) is not None:
+            recorder.emit(ModeSet, asks, model=model, training=False)
+        recorder.emit(ModeSet, frame, model=model, training=mode)
     else:
         recorder.mode_unseen()
+
+
+def _who_asks_for_eval(frame: FrameType) -> FrameType | None:
+    """The caller of torch's `eval()`, which has called the `train(False)` of the user's class, in
+    whose frame this is."""
+    outer = frame.f_back if frame.f_code.co_name == "train" else None
+    is_eval = outer is not None and outer.f_code is nn.Module.eval.__code__
+    return outer.f_back if outer is not None and is_eval else None
 
 
 def _zero_grad(

@@ -338,20 +338,25 @@ class ValidatesInTrainMode(Rule):
 
     def _report(self, forward: ModelForward, place: Location | None = None) -> None:
         switch = self.switched_by.get(forward.serial)
-        if switch is not None:
+        by_its_own = switch is not None and switch.place.function.endswith(".train")
+        if switch is not None and not by_its_own:
             self._report_switch(forward, switch)
             return
         name = called(forward)
         what = "call" if place is not None or pass_of(forward) is None else "loop"
         if place is not None and place != forward.place:
             name = _outermost(forward.model).name or name
+        related = [(switch.place, "`eval()` calls this, which loses the mode")] if switch else []
         self.report(
             place or forward.place,
             f"`{name}` validates in train mode: dropout is active, and batch norm"
             " normalises with the validation batches and adds them to its running"
             " statistics.",
-            fix=_advice(forward, name, what),
-            remedies=self._remedy(forward),
+            fix="Pass the mode on: `super().train(mode)`."
+            if related
+            else _advice(forward, name, what),
+            related=related,
+            remedies=[] if related else self._remedy(forward),
         )
 
     def _report_switch(self, forward: ModelForward, switch: ModeSet) -> None:

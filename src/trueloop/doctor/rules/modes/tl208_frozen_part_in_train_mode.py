@@ -145,6 +145,9 @@ class FrozenPartInTrainMode(FrozenModules):
             self._modes[event.model] = event
         elif event.guards:
             self._optional.update(event.model.family())
+        else:
+            for each in event.model.family():  # of no account any more
+                self._modes.pop(each, None)
 
     def on_flags_set(self, event: FlagsSet) -> None:
         super().on_flags_set(event)

@@ -57,14 +57,17 @@ def pass_of(event: Event) -> Turn | None:
     for validation, and no loop over batches contains it in that function; there, one over something
     that is named for validation (`for x, y in batches_of(val_data)`).
     """
-    turn, last = event.turn, event.turns[-1] if event.turns else None
-    if last is None or last is turn or last.loop.kind != "other":
-        return turn
-    over = str(last.loop.over)
-    if turn is not None and turn.loop.place.function == last.loop.place.function:
-        return turn if last.loop.counted or not names_validation(over) else last
-    names = [over, *_parts(last.loop.place.function)]
-    return last if any(names_validation(name) for name in names if name) else turn
+    turn = event.turn
+    for last in reversed(event.turns):
+        if last is turn or last.loop.kind != "other":
+            break
+        over = str(last.loop.over)
+        if turn is not None and turn.loop.place.function == last.loop.place.function:
+            return turn if last.loop.counted or not names_validation(over) else last
+        names = [over, *_parts(last.loop.place.function)]
+        if any(names_validation(name) for name in names if name):
+            return last
+    return turn
 
 
 def named_validation(event: Event) -> bool:

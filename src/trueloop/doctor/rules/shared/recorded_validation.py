@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from trueloop.doctor.model.events import (
     Backward,
     FlagsSet,
@@ -56,7 +58,8 @@ class ValidationRule(Rule):
         if asleep and event.training is False:
             return True
         turn = pass_of(event)
-        return turn is not None and turn.loop.kind == "batches" and named_validation(event)
+        over_data = turn is not None and (turn.loop.kind == "batches" or _cuts_rows(turn.loop))
+        return over_data and named_validation(event)
 
     def on_backward(self, event: Backward) -> None:
         used = self.forwards.through(event)
@@ -101,6 +104,14 @@ class ValidationRule(Rule):
                 found.setdefault((kept.place, kept.since), []).append(kept)
         several = [each for each in found.values() if len({kept.turn for kept in each}) > 1]
         return list({each[0].place: each[0] for each in several}.values())
+
+
+def _cuts_rows(loop: Loop) -> bool:
+    """It goes over the parts of a tensor: `x.split(64)`, `range(0, len(x), 64)`."""
+    return _PARTS.search(loop.over) is not None
+
+
+_PARTS = re.compile(r"\.(split|chunk)\(|^range\([^,]+,[^,]+,[^,]+\)$")
 
 
 def _learns_for(trained: Model, model: Model) -> bool:

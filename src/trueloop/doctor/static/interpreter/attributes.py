@@ -55,6 +55,7 @@ from trueloop.doctor.static.interpreter.values import (
 )
 from trueloop.doctor.static.stubs.containers import item_in
 from trueloop.doctor.static.stubs.manual_updates import set_gradient
+from trueloop.doctor.static.stubs.modes import set_mode
 from trueloop.doctor.static.stubs.optimizers import param_groups, set_groups, set_in_group
 from trueloop.doctor.static.stubs.tensors import (
     attribute_of,
@@ -274,6 +275,9 @@ def _emit_transform(m: Interpreter, dataset: Dataset, value: Value, target: ast.
 
 
 def _write_to_model(m: Interpreter, owner: Model, name: str, value: object, node: ast.AST) -> None:
+    if name == "training":
+        _write_mode(m, owner, value, node)
+        return
     old = owner.children.get(name)
     if isinstance(value, Model):
         owner.children[name] = value
@@ -289,6 +293,14 @@ def _write_to_model(m: Interpreter, owner: Model, name: str, value: object, node
             del owner.children[name]
         owner.attributes[name] = value
     _emit_write(m, owner, name, value, node)
+
+
+def _write_mode(m: Interpreter, owner: Model, value: object, node: ast.AST) -> None:
+    """`module.training = mode`: of this module alone, but a loop comes to all of them."""
+    mode = constant(value) if isinstance(value, Constant) else None
+    if m.turns or not owner.children:
+        set_mode(m, owner, mode, node)
+    owner.training = mode
 
 
 def _emit_write(m: Interpreter, owner: Model, name: str, value: object, node: ast.AST) -> None:

@@ -316,8 +316,11 @@ def tests_of_what_is_returned(tree: ast.AST) -> frozenset[int]:
     `if self.training: return masks, pose`, `return pose`. By the identity of their nodes."""
     found: set[int] = set()
     for node in walk(tree):
-        for body in (getattr(node, "body", None), getattr(node, "orelse", None)):
-            for number, each in enumerate(body if isinstance(body, list) else []):
+        for name in ("body", "orelse"):
+            body = getattr(node, name, None)
+            if not isinstance(body, list):  # of a conditional expression
+                continue
+            for number, each in enumerate(body):
                 if isinstance(each, ast.If):
                     others = each.orelse or body[number + 1 : number + 2]
                     if _returns_at_once(each.body) and _returns_at_once(others):

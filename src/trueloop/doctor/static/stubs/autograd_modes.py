@@ -83,12 +83,12 @@ def _names_of_tests(function: ast.AST) -> frozenset[str]:
 
 
 def _tests(node: ast.expr) -> bool:
-    """A comparison, or several of them."""
+    """A comparison, or several of them; or the mode of a module."""
     if isinstance(node, ast.UnaryOp):
         return isinstance(node.op, ast.Not) and _tests(node.operand)
     if isinstance(node, ast.BoolOp):
         return all(map(_tests, node.values))
-    return isinstance(node, ast.Compare)
+    return isinstance(node, ast.Compare) or getattr(node, "attr", "") == "training"
 
 
 @calls("torch.autocast", "torch.amp.autocast")

@@ -11,13 +11,12 @@ from trueloop.doctor.model.events import (
     Loss,
     Made,
     ModelForward,
-    ModeSet,
     Moved,
     Used,
     ZeroGrad,
 )
 from trueloop.doctor.model.things import Activation, Criterion, Model, Size, Tensor
-from trueloop.doctor.static.interpreter.calls import enter, start
+from trueloop.doctor.static.interpreter.calls import start
 from trueloop.doctor.static.interpreter.fetches import inputs_fetched_at
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.syntax import layers_only_called, written
@@ -376,42 +375,6 @@ def _is_tensor(value: Value) -> bool:
 
 
 # ------------------------------------------------------------------------------- modes and more
-
-
-@methods(Model, "train", "eval")
-def _mode(call: LibraryCall) -> Value:
-    model: Model = call.receiver
-    mode: bool | None = False
-    if call.name == "train":
-        mode = call.const(0, "mode", True)
-        given = call.arg(0, "mode")
-        # A mode that was remembered and is put back is what it was: unknown.
-        if mode is None and given is not None and not _is_mode(given):
-            mode = call.machine.decide(given)[0]
-    if isinstance(model.cls, Class) and call.receiver.attributes.get("<in mode>") is None:
-        own = model.cls.lookup(call.name)
-        if isinstance(own, Function) and not _is_super(call):
-            return _own_mode(call, model, own)
-    for member in model.family():
-        member.training = mode
-    call.emit(ModeSet, model=model, training=mode)
-    return model
-
-
-def _is_mode(value: Value) -> bool:
-    return isinstance(value, Unknown) and value.key.endswith(".training")
-
-
-def _is_super(call: LibraryCall) -> bool:
-    function = getattr(call.node, "func", None)
-    value = getattr(function, "value", None)
-    return isinstance(value, ast.Call) and getattr(value.func, "id", "") == "super"
-
-
-def _own_mode(call: LibraryCall, model: Model, own: Function) -> Value:
-    """A `train` of the user's own: it does what it does, and calls torch's by `super()`."""
-    enter(call.machine, own, [model, *call.args], call.kwargs, call.node)
-    return model
 
 
 @methods(Model, "parameters", "named_parameters", "buffers", "named_buffers")

@@ -216,7 +216,7 @@ def _reduce(call: LibraryCall) -> Value:
     return made
 
 
-def _activate(call: LibraryCall, tensor: Value | None, kind: str, dim: object) -> Value:
+def activate(call: LibraryCall, tensor: Value | None, kind: str, dim: object) -> Value:
     made = derive(call.machine, call.node, *tensors_in(call.machine, tensor, call.node))
     made.activation = Activation(
         kind, dim if isinstance(dim, int) else None, call.place, frozenset(call.machine.guards)
@@ -227,13 +227,13 @@ def _activate(call: LibraryCall, tensor: Value | None, kind: str, dim: object) -
 
 @methods(Tensor, "softmax", "log_softmax")
 def _softmax(call: LibraryCall) -> Value:
-    return _activate(call, call.receiver, call.name, call.const(0, "dim"))
+    return activate(call, call.receiver, call.name, call.const(0, "dim"))
 
 
 @methods(Tensor, "sigmoid", "log", "logsigmoid")
 def _sigmoid(call: LibraryCall) -> Value:
     kind = _logged(call.receiver, call.name)
-    return _activate(call, call.receiver, kind, _dim_kept(call.receiver, kind))
+    return activate(call, call.receiver, kind, _dim_kept(call.receiver, kind))
 
 
 def _dim_kept(tensor: Value | None, kind: str) -> int | None:
@@ -255,7 +255,7 @@ def _logged(tensor: Value | None, kind: str) -> str:
        "torch.special.log_softmax")  # fmt: skip
 def _function_softmax(call: LibraryCall) -> Value:
     kind = call.name.rpartition(".")[2]
-    return _activate(call, call.arg(0, "input"), kind, call.const(1, "dim"))
+    return activate(call, call.arg(0, "input"), kind, call.const(1, "dim"))
 
 
 @calls("torch.sigmoid", "torch.nn.functional.sigmoid", "torch.special.expit", "torch.log",
@@ -266,7 +266,7 @@ def _function_sigmoid(call: LibraryCall) -> Value:
         call.name.rpartition(".")[2], call.name.rpartition(".")[2]
     )
     kind = _logged(tensor, kind)
-    return _activate(call, tensor, kind, _dim_kept(tensor, kind))
+    return activate(call, tensor, kind, _dim_kept(tensor, kind))
 
 
 @calls("torch.nn.functional.linear", "torch.nn.functional.conv1d", "torch.nn.functional.conv2d",

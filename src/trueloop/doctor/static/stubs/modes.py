@@ -1,0 +1,82 @@
+"""Train and eval mode of modules."""
+
+from __future__ import annotations
+
+import ast
+
+from trueloop.doctor.model.events import ModeSet
+from trueloop.doctor.model.things import Model
+from trueloop.doctor.static.interpreter.calls import enter
+from trueloop.doctor.static.interpreter.interpreter import Interpreter
+from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, methods
+from trueloop.doctor.static.interpreter.values import Class, Constant, Function, Unknown, Value
+
+
+@methods(Model, "train", "eval")
+def _mode(call: LibraryCall) -> Value:
+    model: Model = call.receiver
+    mode: bool | None = False
+    if call.name == "train":
+        mode = call.const(0, "mode", True)
+        given = call.arg(0, "mode")
+        # A mode that was remembered and is put back is what it was: unknown.
+        if mode is None and given is not None and not _is_mode(given):
+            mode = call.machine.decide(given)[0]
+    own = None if _is_super(call) else own_switch(model, call.name)
+    if own is not None:
+        # It does what it does, and calls torch's by `super()`.
+        if mode is False:
+            call.emit(ModeSet, model=model, training=False)
+        asked = [Constant(False)] if own.name == "train" and call.name == "eval" else call.args
+        enter(call.machine, own, [model, *asked], call.kwargs, call.node)
+        return model
+    set_mode(call.machine, model, mode, call.node)
+    return model
+
+
+def own_switch(model: Model, name: str) -> Function | None:
+    """The `train` or `eval` of the user's class; torch's `eval` calls `train(False)`."""
+    if not isinstance(model.cls, Class):
+        return None
+    found = model.cls.lookup(name)
+    if name == "eval" and not isinstance(found, Function):
+        found = model.cls.lookup("train")
+    return found if isinstance(found, Function) else None
+
+
+def set_mode(m: Interpreter, model: Model, mode: bool | None, node: ast.AST) -> None:
+    """What torch's `train(mode)` does: to the module, and by their own `train` to its parts."""
+    for member in model.family():
+        member.training = mode
+    m.emit(ModeSet, node, model=model, training=mode)
+    if mode is not None:
+        for part in _parts_with_their_own_switch(model):
+            own = own_switch(part, "train")
+            assert own is not None
+            enter(m, own, [part, Constant(mode)], {}, node)
+
+
+def _parts_with_their_own_switch(model: Model) -> list[Model]:
+    """The outermost ones: each passes the mode on to its parts."""
+    found: list[Model] = []
+    seen, waiting = {model}, [*model.children.values()]
+    while waiting:
+        part = waiting.pop()
+        if part in seen:
+            continue
+        seen.add(part)
+        if own_switch(part, "train") is not None:
+            found.append(part)
+        else:
+            waiting += part.children.values()
+    return found
+
+
+def _is_mode(value: Value) -> bool:
+    return isinstance(value, Unknown) and value.key.endswith(".training")
+
+
+def _is_super(call: LibraryCall) -> bool:
+    function = getattr(call.node, "func", None)
+    value = getattr(function, "value", None)
+    return isinstance(value, ast.Call) and getattr(value.func, "id", "") == "super"
