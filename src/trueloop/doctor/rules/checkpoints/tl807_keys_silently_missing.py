@@ -39,7 +39,8 @@ warning where keys are seen to be missing, advice otherwise: the file is mostly 
 reported: files that come from elsewhere (published weights, which may have a different head), a
 result that is used, keys that were removed or filtered by hand, sources that save a chosen part of
 a state dict themselves, files of adapters that all fit into a model that has parts whose weights
-were loaded before, loops over several files, and a `strict` that is an option.
+were loaded before, loops over several files (unless, live, a file has keys that fit nothing), and a
+`strict` that is an option.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class KeysSilentlyMissing(Rule):
         if event.state.saved_in_part:
             # The rest is missing from the file on purpose.
             return
-        if event.turns:
+        if event.turns and not event.unexpected:
             # The weights are split over several files, and each has a part of the keys.
             return
         load = self.files.load_of(event.state)
