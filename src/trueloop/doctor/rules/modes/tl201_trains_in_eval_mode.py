@@ -119,6 +119,8 @@ class TrainsInEvalMode(Rule):
         self.fresh: set[int] = set()
         self.woken: dict[Model, set[frozenset[str]]] = {}
         """Those that a branch has put back in train mode, with its conditions."""
+        self.chosen: set[Model] = set()
+        """Modules whose own `train()` was called since the last `eval()`."""
         self.reported: set[Location] = set()
         self.last: ModeSet | None = None
         """The switch that no forward has followed yet."""
@@ -161,6 +163,10 @@ class TrainsInEvalMode(Rule):
             self.refute(self.checkpointed.pop(model).place)
         undone = self.last if takes_back(event, self.last) and event.training is False else None
         self.last = event
+        if event.training is False:
+            self.chosen.difference_update(event.model.family())
+        else:
+            self.chosen.add(event.model)
         for member in event.model.family():
             if event.training is False:
                 same = event.turn is not None and self.trained.get(member) == event.turn
@@ -220,8 +226,15 @@ class TrainsInEvalMode(Rule):
             forward = self.forwards.by_serial[serial]
             if may_train(event.optimizer, forward.model):
                 self.fresh.discard(serial)
-                if not _holds_a_part_that_is_awake(event.optimizer, forward.model):
+                if not self._trains_chosen_parts(event.optimizer, forward.model):
                     self._check(forward)
+
+    def _trains_chosen_parts(self, optimizer: Optimizer, model: Model) -> bool:
+        """The optimizer trains nothing but parts of the model that were put into train mode by
+        themselves (`model.head.train()`): the rest is in eval mode because it does not learn."""
+        held = [each for each in optimizer.models if each.shares_parameters(model)]
+        apart = not any(each.covers(model) for each in held)
+        return bool(held) and apart and self.chosen.issuperset(held)
 
     def on_manual_update(self, event: ManualUpdate) -> None:
         """A step without an optimizer."""
@@ -352,14 +365,6 @@ class TrainsInEvalMode(Rule):
         if not here or not one or name.partition(".")[0] in loop.variables:
             return []
         return [] if loop.framework else [Insert(f"{name}.train()", loop.place, "before")]
-
-
-def _holds_a_part_that_is_awake(optimizer: Optimizer, model: Model) -> bool:
-    """The optimizer trains nothing but parts of the model, and these are in train mode: the rest is
-    in eval mode because it does not learn (`model.head.train()` while a new head warms up)."""
-    held = [each for each in optimizer.models if each.shares_parameters(model)]
-    apart = not any(each.covers(model) for each in held)
-    return bool(held) and apart and all(each.training is True for each in held)
 
 
 def _where_to_wake(forward: ModelForward, sleep: Sleep, evaluation: ModelForward) -> str:
