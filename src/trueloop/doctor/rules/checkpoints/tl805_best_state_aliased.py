@@ -38,7 +38,8 @@ The same uncopied state dict that was taken in a training loop is loaded or save
 has updated the model again. In a function or method that nobody is seen to call: it is kept for the
 best value of a metric, and returned after the loop or left in an attribute. Not reported: a state
 dict that is saved or loaded at once, copied (`deepcopy`, `.clone()` of each tensor), taken every
-n-th epoch whatever its score, or taken after training.
+n-th epoch whatever its score, taken after training, or that of a model which each turn of the loop
+makes anew (folds).
 """
 
 from __future__ import annotations
@@ -53,9 +54,10 @@ from trueloop.doctor.model.events import (
     StateDictLoaded,
 )
 from trueloop.doctor.model.findings import Replace
-from trueloop.doctor.model.things import Loop, Model, StateDict
+from trueloop.doctor.model.things import Loop, Model, Optimizer, StateDict, Turn
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called, state_dicts_in
+from trueloop.doctor.rules.shared.passes import may_train
 
 DEEP = "copy.deepcopy({})"
 BY_HAND = "{key: value.clone() for key, value in {}.items()}"
@@ -74,6 +76,7 @@ class BestStateAliased(Rule):
         self._taken: dict[StateDict, StateDictCreated] = {}
         self._updated: dict[StateDict, OptimizerStep] = {}
         self._training: dict[Loop, OptimizerStep] = {}
+        self._stepped: dict[Turn, set[Optimizer]] = {}
         self._used: set[StateDict] = set()
 
     def on_state_dict_created(self, event: StateDictCreated) -> None:
@@ -86,6 +89,7 @@ class BestStateAliased(Rule):
     def on_optimizer_step(self, event: OptimizerStep) -> None:
         for turn in event.turns:
             self._training[turn.loop] = event
+            self._stepped.setdefault(turn, set()).add(event.optimizer)
         for state in self._taken:
             if isinstance(state.owner, Model) and event.optimizer.trains(state.owner):
                 self._updated.setdefault(state, event)
@@ -149,9 +153,21 @@ class BestStateAliased(Rule):
         if not taken.guards and not taken.state.conditional:
             return None
         for turn in taken.turns:
-            if turn not in use.turns and turn.loop in self._training:
+            is_over = turn not in use.turns and turn.loop in self._training
+            if is_over and not self._trains_another_model(turn, taken.state):
                 return self._training[turn.loop]
         return None
+
+    def _trains_another_model(self, taken_in: Turn, state: StateDict) -> bool:
+        """The other turns of the loop leave this model alone: each makes its own (a fold)."""
+        owner = state.owner
+        others = [
+            isinstance(owner, Model) and may_train(optimizer, owner)
+            for turn, optimizers in self._stepped.items()
+            if turn.loop is taken_in.loop and turn != taken_in
+            for optimizer in optimizers
+        ]
+        return bool(others) and not any(others)
 
 
 def _is_of_the_best(taken: StateDictCreated) -> bool:

@@ -178,7 +178,10 @@ def _of_object(m: Interpreter, value: Instance | Thing, name: str, node: ast.AST
         return LibraryMethod(value, name)
     owner = value.key if isinstance(value, Instance) else m.key(value)
     # Not remembered as set: it is the same unknown each time, and a thing once it was guessed.
-    found = guess(m, name, Unknown(f"{owner}.{name}"), m.modules[-1])
+    # What is done to a part of a holder that counts as an optimizer may be a step of it.
+    is_holder = isinstance(value, Optimizer) and name not in ("state", "defaults")
+    of = (value,) if is_holder else ()
+    found = guess(m, name, Unknown(f"{owner}.{name}", of), m.modules[-1])
     value.attributes[name] = found
     return found
 
