@@ -39,7 +39,7 @@ has updated the model again. In a function or method that nobody is seen to call
 best value of a metric, and returned after the loop or left in an attribute. Not reported: a state
 dict that is saved or loaded at once, copied (`deepcopy`, `.clone()` of each tensor), taken every
 n-th epoch whatever its score, taken after training, or that of a model which each turn of the loop
-makes anew (folds).
+makes for itself (folds).
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class BestStateAliased(Rule):
         return None
 
     def _trains_another_model(self, taken_in: Turn, state: StateDict) -> bool:
-        """The other turns of the loop leave this model alone: each makes its own (a fold)."""
+        """The other turns of the loop train a different model: each makes its own (a fold)."""
         owner = state.owner
         others = [
             isinstance(owner, Model) and may_train(optimizer, owner)

@@ -52,7 +52,7 @@ in train mode. Also a model of transformers that `from_pretrained` hands out, wh
 where the program switches gradient checkpointing on, which acts only in train mode; and a module
 that comes whole out of the file in which the program saves it, and continues to train after an
 `eval()`. Not reported: layers that the training itself puts into eval mode (a frozen backbone,
-frozen batch norm), a new head that learns alone and is in train mode itself, models fine-tuned in
+frozen batch norm), a new head, in train mode, that is all that learns, models fine-tuned in
 eval mode from the start, and models without mode-dependent layers. A model that cannot be read
 counts as one that has such layers.
 """

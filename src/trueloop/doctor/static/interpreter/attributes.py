@@ -32,7 +32,7 @@ from trueloop.doctor.static.interpreter.inference import guess, is_no_tensor
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.keys import put_in_turn
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, find_method
-from trueloop.doctor.static.interpreter.syntax import once, tests_of_what_is_returned, written
+from trueloop.doctor.static.interpreter.syntax import once, written
 from trueloop.doctor.static.interpreter.user_objects import is_plain_helper
 from trueloop.doctor.static.interpreter.values import (
     KEY,
@@ -55,7 +55,7 @@ from trueloop.doctor.static.interpreter.values import (
 )
 from trueloop.doctor.static.stubs.containers import item_in
 from trueloop.doctor.static.stubs.manual_updates import set_gradient
-from trueloop.doctor.static.stubs.modes import set_mode
+from trueloop.doctor.static.stubs.modes import mode_of, write_mode
 from trueloop.doctor.static.stubs.optimizers import param_groups, set_groups, set_in_group
 from trueloop.doctor.static.stubs.tensors import (
     attribute_of,
@@ -136,7 +136,7 @@ def _of_object(m: Interpreter, value: Instance | Thing, name: str, node: ast.AST
         if name in value.children:
             return value.children[name]
         if name == "training":
-            return _mode_of(m, value, node)
+            return mode_of(m, value, node)
         if name in ("module", "_orig_mod") and value.wraps is not None:
             return value.wraps
         if name in ("weight", "bias") and has_weight(value):
@@ -188,16 +188,6 @@ def _of_object(m: Interpreter, value: Instance | Thing, name: str, node: ast.AST
 
 _PASSES_ON = ("compile", "fsdp")
 """Wrappers that take what they do not have from the module inside."""
-
-
-def _mode_of(m: Interpreter, model: Model, node: ast.AST) -> Value:
-    """`model.training`; a module that asks for its own mode behaves differently in the two, unless
-    it only returns more or less of what it has computed."""
-    own = m.inside_models and m.receivers and m.receivers[-1] is model
-    if own and id(node) not in tests_of_what_is_returned(m.modules[-1].tree):
-        m.mode_asked = model, model.asks_mode
-        model.asks_mode = True
-    return Unknown(f"{model.name}.training") if model.training is None else Constant(model.training)
 
 
 def _is_called(node: ast.AST, m: Interpreter, name: str) -> bool:
@@ -279,7 +269,7 @@ def _emit_transform(m: Interpreter, dataset: Dataset, value: Value, target: ast.
 
 def _write_to_model(m: Interpreter, owner: Model, name: str, value: object, node: ast.AST) -> None:
     if name == "training":
-        _write_mode(m, owner, value, node)
+        write_mode(m, owner, value, node)
         return
     old = owner.children.get(name)
     if isinstance(value, Model):
@@ -296,14 +286,6 @@ def _write_to_model(m: Interpreter, owner: Model, name: str, value: object, node
             del owner.children[name]
         owner.attributes[name] = value
     _emit_write(m, owner, name, value, node)
-
-
-def _write_mode(m: Interpreter, owner: Model, value: object, node: ast.AST) -> None:
-    """`module.training = mode`: of this module alone, but a loop comes to all of them."""
-    mode = constant(value) if isinstance(value, Constant) else None
-    if m.turns or not owner.children:
-        set_mode(m, owner, mode, node)
-    owner.training = mode
 
 
 def _emit_write(m: Interpreter, owner: Model, name: str, value: object, node: ast.AST) -> None:

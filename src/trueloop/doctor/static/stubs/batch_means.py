@@ -64,8 +64,8 @@ def _counts_samples(m: Interpreter, value: object, total: Value, node: ast.AST) 
 
 
 def _quotient(node: ast.AST) -> str:
-    """What the file calls the result of a division: the variable of `total /= n`, or the division
-    itself."""
+    """The name that the file has for the result of a division: the variable of `total /= n`, or the
+    division itself."""
     return written(node.target if isinstance(node, ast.AugAssign) else node)
 
 

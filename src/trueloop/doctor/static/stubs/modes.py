@@ -9,6 +9,7 @@ from trueloop.doctor.model.things import Model
 from trueloop.doctor.static.interpreter.calls import enter
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, methods
+from trueloop.doctor.static.interpreter.syntax import tests_of_what_is_returned
 from trueloop.doctor.static.interpreter.values import Class, Constant, Function, Unknown, Value
 
 
@@ -45,7 +46,8 @@ def own_switch(model: Model, name: str) -> Function | None:
 
 
 def set_mode(m: Interpreter, model: Model, mode: bool | None, node: ast.AST) -> None:
-    """What torch's `train(mode)` does: to the module, and by their own `train` to its parts."""
+    """The effect of torch's `train(mode)`: on the module, and through their own `train` on its
+    parts."""
     for member in model.family():
         member.training = mode
     m.emit(ModeSet, node, model=model, training=mode)
@@ -80,3 +82,21 @@ def _is_super(call: LibraryCall) -> bool:
     function = getattr(call.node, "func", None)
     value = getattr(function, "value", None)
     return isinstance(value, ast.Call) and getattr(value.func, "id", "") == "super"
+
+
+def mode_of(m: Interpreter, model: Model, node: ast.AST) -> Value:
+    """`model.training`; a module that asks for its own mode behaves differently in the two, unless
+    it only returns more or less of what it has computed."""
+    own = m.inside_models and m.receivers and m.receivers[-1] is model
+    if own and id(node) not in tests_of_what_is_returned(m.modules[-1].tree):
+        m.mode_asked = model, model.asks_mode
+        model.asks_mode = True
+    return Unknown(f"{model.name}.training") if model.training is None else Constant(model.training)
+
+
+def write_mode(m: Interpreter, owner: Model, value: object, node: ast.AST) -> None:
+    """`module.training = mode`: of this module only, but a loop comes to all of them."""
+    mode = value.value if isinstance(value, Constant) else None
+    if m.turns or not owner.children:
+        set_mode(m, owner, mode, node)
+    owner.training = mode

@@ -216,7 +216,7 @@ def parametrized(name: str) -> str:
 @calls("torch.nn.utils.parametrize.register_parametrization")
 def _register_parametrization(call: LibraryCall) -> Value:
     """The parameter keeps its identity, under a different name; beside it there is now a module
-    that computes the weight from it, with parameters of its own (a LoRA)."""
+    that computes the weight from it, with its own parameters (a LoRA)."""
     module, computes = call.arg(0, "module"), call.arg(2, "parametrization")
     if isinstance(module, Model):
         own = parametrized(str(call.const(1, "tensor_name", "weight")))
