@@ -36,10 +36,11 @@ if val_loss < best_loss:
 
 The same uncopied state dict that was taken in a training loop is loaded or saved after an optimizer
 has updated the model again. In a function or method that nobody is seen to call: it is kept for the
-best value of a metric, and returned after the loop or left in an attribute. Not reported: a state
-dict that is saved or loaded at once, copied (`deepcopy`, `.clone()` of each tensor), taken every
-n-th epoch whatever its score, taken after training, or that of a model which each turn of the loop
-makes for itself (folds).
+best value of a metric, and returned after the loop or left in an attribute. `copy.copy`,
+`dict(...)` and `{**...}` copy the dictionary, not the tensors. Not reported: a state dict that is
+saved or loaded at once, copied (`deepcopy`, `.clone()` of each tensor), taken every n-th epoch
+whatever its score, taken after training, or that of a model which each turn of the loop makes for
+itself (folds).
 """
 
 from __future__ import annotations

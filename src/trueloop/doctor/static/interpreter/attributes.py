@@ -19,6 +19,7 @@ from trueloop.doctor.model.things import (
     Optimizer,
     Sampler,
     Scheduler,
+    StateDict,
     Tensor,
     Thing,
 )
@@ -451,11 +452,12 @@ def set_item(m: Interpreter, owner: Any, index: Any, value: Any, node: ast.Subsc
             _store(m, owner, index, value, node)
     elif isinstance(owner, (Unknown, OpaqueObject)):
         owner.attributes[f"[{m.key(index)}]"] = value
-    elif isinstance(owner, LibraryName):
-        if owner.name == "os.environ":
-            set_environment(m, m.key(index), value)
+    elif isinstance(owner, LibraryName) and owner.name == "os.environ":
+        m.environment.set(m.key(index), value, guarded=bool(m.guards))
     elif isinstance(owner, Tensor):
         set_element(m, owner, value, node)
+    elif isinstance(owner, StateDict) and isinstance(value, (Tensor, Unknown)):
+        owner.edited = True  # `state[name] = tensor.clone()`
     elif isinstance(owner, Model):
         old = item_of(m, owner, index, node)
         key = str(index.value) if isinstance(index, Constant) else m.key(index)
@@ -463,11 +465,6 @@ def set_item(m: Interpreter, owner: Any, index: Any, value: Any, node: ast.Subsc
             owner.children[key] = value
             if isinstance(old, Model):
                 m.emit(Replaced, node, model=owner, attribute=key, old=old, new=value)
-
-
-def set_environment(m: Interpreter, key: str, value: Value) -> None:
-    """Set a variable of the environment; in a branch, it may have a different value already."""
-    m.environment.variables[key] = Unknown(f"os.environ[{key}]") if m.guards else value
 
 
 def _within_turn(m: Interpreter, loop: object) -> bool:

@@ -1,13 +1,15 @@
-"""Comprehensions: the elements of their first few turns."""
+"""Comprehensions: the elements of their first few turns. Dictionaries that are written out."""
 
 from __future__ import annotations
 
 import ast
 import math
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
-from trueloop.doctor.model.things import Model
+from trueloop.doctor.model.arithmetic import SIZE
+from trueloop.doctor.model.things import Model, StateDict
 from trueloop.doctor.static.interpreter import conditions
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.keys import put
@@ -82,5 +84,24 @@ def _go(m: Interpreter, node: Comprehension, inner: Scope, position: int, made: 
 def _table_of(m: Interpreter, pairs: list[tuple[Any, Any]], complete: bool) -> DictValue:
     table = DictValue({}, not complete, turns=m.turns_begun)
     for key, value in pairs:
+        put(table, key, value)
+    return table
+
+
+def dictionary(m: Interpreter, node: ast.Dict, scope: Scope) -> Value:
+    """A dictionary that is written out."""
+    table = DictValue({}, len(node.keys) > SIZE, turns=m.turns_begun)
+    for key_node, value_node in islice(zip(node.keys, node.values, strict=True), SIZE):
+        value = m.evaluate(value_node, scope)
+        if key_node is None:
+            if isinstance(value, DictValue):
+                m.spend(len(value.entries) >> 3, value_node)
+                table.merge(value)
+            elif isinstance(value, StateDict) and len(node.keys) == 1:
+                return value  # `{**model.state_dict()}`: of the same live tensors
+            else:
+                table.put_somewhere(value)
+            continue
+        key = m.evaluate(key_node, scope)
         put(table, key, value)
     return table

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable
-from itertools import islice
 from typing import Any, TypeGuard
 
 from trueloop.doctor.model.arithmetic import SIZE, computed, is_small, stays_small
@@ -14,12 +13,11 @@ from trueloop.doctor.model.things import Checkpoint, Loop, Model, Tensor, Thing
 from trueloop.doctor.static.interpreter import conditions, imports
 from trueloop.doctor.static.interpreter.attributes import item_of, read
 from trueloop.doctor.static.interpreter.calls import call
-from trueloop.doctor.static.interpreter.comprehensions import comprehension
+from trueloop.doctor.static.interpreter.comprehensions import comprehension, dictionary
 from trueloop.doctor.static.interpreter.counters import window_of
 from trueloop.doctor.static.interpreter.generators import MOST, yielded
 from trueloop.doctor.static.interpreter.inference import guess
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
-from trueloop.doctor.static.interpreter.keys import put
 from trueloop.doctor.static.interpreter.loop_plans import elements
 from trueloop.doctor.static.interpreter.step_budget import NESTING
 from trueloop.doctor.static.interpreter.stub_lookup import find_call
@@ -362,22 +360,6 @@ def _sequence(m: Interpreter, node: ast.List | ast.Tuple | ast.Set, scope: Scope
     return Sequence(kind, values, is_open, m.place(node), m.turns_begun)
 
 
-def _dict(m: Interpreter, node: ast.Dict, scope: Scope) -> Value:
-    table = DictValue({}, len(node.keys) > SIZE, turns=m.turns_begun)
-    for key_node, value_node in islice(zip(node.keys, node.values, strict=True), SIZE):
-        value = evaluate(m, value_node, scope)
-        if key_node is None:
-            if isinstance(value, DictValue):
-                m.spend(len(value.entries) >> 3, value_node)
-                table.merge(value)
-            else:
-                table.put_somewhere(value)
-            continue
-        key = evaluate(m, key_node, scope)
-        put(table, key, value)
-    return table
-
-
 def _subscript(m: Interpreter, node: ast.Subscript, scope: Scope) -> Value:
     value = evaluate(m, node.value, scope)
     index = evaluate(m, node.slice, scope)
@@ -483,7 +465,7 @@ _HANDLERS: dict[type[ast.AST], Callable[[Interpreter, Any, Scope], Value]] = {
     ast.List: _sequence,
     ast.Tuple: _sequence,
     ast.Set: _sequence,
-    ast.Dict: _dict,
+    ast.Dict: dictionary,
     ast.Subscript: _subscript,
     ast.Slice: _slice,
     ast.Lambda: _lambda,

@@ -44,6 +44,7 @@ from trueloop.doctor.static.interpreter.values import (
     constant,
     kept,
 )
+from trueloop.doctor.static.stubs.checkpoints import state_of_pairs
 from trueloop.doctor.static.stubs.containers import free_name, named_so
 from trueloop.doctor.static.stubs.options import by_default
 from trueloop.doctor.static.stubs.settings import overridden
@@ -161,6 +162,8 @@ def _dict(call: LibraryCall) -> Value:
     given = {name: kept(value, name) for name, value in call.kwargs.items()}
     table = DictValue(given, call.open, turns=call.machine.turns_begun)
     source = call.arg(0)
+    if isinstance(source, Sequence) and not given:
+        source = state_of_pairs(source, call.node) or source
     if isinstance(source, DictValue):
         given, table.entries = table.entries, {}
         table.merge(source)

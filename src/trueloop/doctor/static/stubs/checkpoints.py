@@ -47,6 +47,7 @@ FEW = 6
 """Parts of a value that are looked at, on each level, for where a file's name comes from."""
 IN_MEMORY = "<memory>"
 """The file of what is written to or read from the program's own memory."""
+KEY_OF_A_STATE = "key of a state dict"
 
 
 # ------------------------------------------------------------------------------- files
@@ -325,7 +326,7 @@ def _strict(call: LibraryCall) -> bool | None:
 
 @methods(StateDict, "items", "keys", "values")
 def _state_entries(call: LibraryCall) -> Value:
-    key = Unknown(f"key of a state dict <{call.machine.number(call.receiver)}>", loop_variant=True)
+    key = Unknown(f"{KEY_OF_A_STATE} <{call.machine.number(call.receiver)}>", loop_variant=True)
     value = Tensor(graph=False, made=call.place)
     value.attributes["<state>"] = call.receiver
     pairs: dict[str, Value] = {
@@ -366,7 +367,7 @@ def duplicate(call: LibraryCall, value: Value, memo: dict[int, Value], deep: boo
     if id(value) in memo:
         return memo[id(value)]
     if isinstance(value, StateDict):
-        return copy.copy(value) if not deep else _detached(value)
+        return _detached(value) if deep else value  # a shallow one has the same live tensors
     if not isinstance(value, (Thing, Instance, Sequence, DictValue)):
         return value
     call.machine.spend(1, call.node)
@@ -426,6 +427,21 @@ def state_of_comprehension(m: Interpreter, node: ast.DictComp, scope: Scope) -> 
         state = _detached(state) if copied else copy.copy(state)
         state.edited |= not same or bool(node.generators[0].ifs)
     return state
+
+
+def state_of_pairs(pairs: Sequence, node: ast.AST) -> StateDict | None:
+    """`dict(state.items())`, `dict((k, v) for k, v in state.items())`: the state whose keys and
+    own tensors these are."""
+    pair = pairs.values[0] if len(pairs.values) == 1 else None
+    if not isinstance(pair, Sequence) or len(pair.values) != 2:
+        return None
+    source = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    if isinstance(source, ast.GeneratorExp) and any(each.ifs for each in source.generators):
+        return None
+    key, tensor = pair.values
+    state = tensor.attributes.get("<state>") if isinstance(tensor, Tensor) else None
+    own = isinstance(key, Unknown) and key.key.startswith(KEY_OF_A_STATE)
+    return state if own and isinstance(state, StateDict) else None
 
 
 def _detached(state: StateDict) -> StateDict:

@@ -9,7 +9,6 @@ from trueloop.doctor.model.events import HookSet, Made, Used
 from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.model.things import Model, Thing
 from trueloop.doctor.model.vocabulary import ASKS_FOR_RANK, DIFFERS_BY_RANK, cuts_by_rank
-from trueloop.doctor.static.interpreter.attributes import set_environment
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.process_environment import WORLD_SIZES
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls
@@ -100,8 +99,9 @@ def _environment(call: LibraryCall) -> Value:
 def _set_environment(call: LibraryCall) -> Value:
     given = call.arg(0)
     entries = given.entries if isinstance(given, DictValue) else {}
+    guarded = bool(call.machine.guards)
     for name, value in (*entries.items(), *call.kwargs.items()):
-        set_environment(call.machine, repr(name), value)
+        call.machine.environment.set(repr(name), value, guarded=guarded)
     return NONE
 
 
