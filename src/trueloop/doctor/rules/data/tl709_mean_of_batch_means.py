@@ -41,18 +41,24 @@ val_loss = total / len(val_loader.dataset)
 
 In a pass without gradients, batch means of one loader are added up and divided by the number of its
 batches (`len(loader)`, a count, the last index and one), or are collected in a list or a tensor
-whose mean is taken, and the sizes are known and do not divide. Where the sizes are not known, and
-the loader is not trained on, it is advice. Not reported: training losses printed on the way, sums
-weighted by the batch size, `reduction="sum"`, `drop_last=True`, samplers.
+whose mean is taken, or go into a meter (`update(value, n=1)`) without their number of samples; and
+the sizes are known and do not divide. Where the sizes are not known, and the loader is not trained
+on, it is advice. Not reported: training losses printed on the way, sums weighted by the batch size,
+`reduction="sum"`, `drop_last=True`, samplers.
 """
 
 from __future__ import annotations
 
 from trueloop.doctor.model.events import Backward, Ended, Used
-from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Loader
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called, trained_loader
+
+_REMEDIES = {
+    "mean of batch means": "Multiply each batch's mean by its size, and divide the sum by the"
+    " number of samples.",
+    "mean of a meter": "Pass the number of samples in the batch as the weight, which is 1 here.",
+}
 
 
 class MeanOfBatchMeans(Rule):
@@ -61,7 +67,7 @@ class MeanOfBatchMeans(Rule):
     def __init__(self) -> None:
         super().__init__()
         self._trained: set[Loader] = set()
-        self._undecided: list[tuple[Location, Loader]] = []
+        self._undecided: list[tuple[Used, Loader]] = []
 
     def on_backward(self, event: Backward) -> None:
         loader = trained_loader(event)
@@ -69,12 +75,12 @@ class MeanOfBatchMeans(Rule):
             self._trained.add(loader)
 
     def on_ended(self, event: Ended) -> None:
-        for place, loader in self._undecided:
+        for use, loader in self._undecided:
             if loader not in self._trained:
-                self._advise(place, loader)
+                self._advise(use, loader)
 
     def on_used(self, event: Used) -> None:
-        if event.what != "mean of batch means" or not isinstance(event.subject, Loader):
+        if event.what not in _REMEDIES or not isinstance(event.subject, Loader):
             return
         loader = event.subject
         size = loader.dataset.size if loader.dataset is not None else None
@@ -82,7 +88,7 @@ class MeanOfBatchMeans(Rule):
         if loader.drop_last is not False or loader.sampler is not None or batch is None:
             return
         if not (isinstance(size, int) and isinstance(batch, int)):
-            self._undecided.append((event.place, loader))
+            self._undecided.append((event, loader))
             return
         rest = size % batch if batch > 0 else 0
         if not rest or size < batch:
@@ -92,23 +98,21 @@ class MeanOfBatchMeans(Rule):
             "This is a mean of batch means, but the last batch of"
             f" {called(loader, 'the loader')} has {rest} samples instead of {batch}: each"
             f" of its samples counts {batch / rest:.3g} times as much as the others.",
-            fix="Multiply each batch's mean by its size, and divide the sum by the number of"
-            " samples.",
+            fix=_REMEDIES[event.what],
             related=[(loader.made, f"{size} samples in batches of {batch}")],
         )
 
-    def _advise(self, place: Location, loader: Loader) -> None:
+    def _advise(self, use: Used, loader: Loader) -> None:
         """The sizes are not known: the last batch is probably shorter than the others."""
         whole = loader.batch_size == 1 or "len(" in str(loader.batch_size)
         if whole or not loader.known or loader.open or loader.iterable:
             return
         self.report(
-            place,
+            use.place,
             "This is a mean of batch means. Unless the number of samples is a multiple of the batch"
             f" size, the last batch of {called(loader, 'the loader')} is smaller, and its samples"
             " count for more than the others.",
-            fix="Multiply each batch's mean by its size, and divide the sum by the number of"
-            " samples.",
+            fix=_REMEDIES[use.what],
             related=[(loader.made, "`drop_last` is off")],
             severity="advice",
         )

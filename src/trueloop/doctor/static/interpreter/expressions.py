@@ -37,7 +37,7 @@ from trueloop.doctor.static.interpreter.values import (
     closing,
 )
 from trueloop.doctor.static.stubs import repeated_layers, tensor_shapes as shapes
-from trueloop.doctor.static.stubs.batch_means import notice_division
+from trueloop.doctor.static.stubs.batch_means import notice_division, notice_weight
 from trueloop.doctor.static.stubs.containers import container_of, extend
 from trueloop.doctor.static.stubs.options import by_default
 from trueloop.doctor.static.stubs.statistics import notice_arithmetic
@@ -163,7 +163,10 @@ def _binary(m: Interpreter, node: ast.BinOp, scope: Scope) -> Value:
         left, right = right, left
     if isinstance(node.op, ast.Mult) and _has_models(left):
         repeated_layers.notice_list(m, node, left, right)
-    return arithmetic(m, node.op, left, right, node)
+    found = arithmetic(m, node.op, left, right, node)
+    if isinstance(node.op, ast.Mult) and m.turns:
+        notice_weight(m, node, left, right, found)
+    return found
 
 
 def _has_models(value: Value) -> TypeGuard[Sequence]:

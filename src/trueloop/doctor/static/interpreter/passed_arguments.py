@@ -31,6 +31,36 @@ def where_variable_passed(m: Interpreter, node: ast.AST, name: str) -> Location:
     return _outermost(m, node, name, _Passing(ast.Name(name), ()))
 
 
+def where_left_out(m: Interpreter, name: str) -> Location | None:
+    """The call that leaves the parameter `name` of the function that runs to its default, or that
+    gives it a constant; None where it is given anything else."""
+    for level in range(len(m.calls), 0, -1):
+        where, definition = m.calls[level - 1]
+        args = getattr(definition, "args", None)
+        around = m.calls[level - 2][1] if level > 1 else m.modules[0].tree
+        call = _calls(around).get((where.line, where.column))
+        if args is None or call is None or any(isinstance(each, ast.Starred) for each in call.args):
+            return None
+        value, spread = _given(args, call, name)
+        if value is None:
+            return where if not spread and _default(args, name) is not None else None
+        if isinstance(value, ast.Constant):
+            return where
+        if not isinstance(value, ast.Name):
+            return None
+        name = value.id
+    return None
+
+
+def running_call(m: Interpreter) -> ast.Call | None:
+    """The call of the function that runs."""
+    if not m.calls:
+        return None
+    where = m.calls[-1][0]
+    around = m.calls[-2][1] if len(m.calls) > 1 else m.modules[0].tree
+    return _calls(around).get((where.line, where.column))
+
+
 _MOST = 4
 """Steps back from a variable to what it was given."""
 

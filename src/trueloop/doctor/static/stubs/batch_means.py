@@ -6,10 +6,12 @@ import ast
 import re
 
 from trueloop.doctor.model.events import Used
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Dataset, Loader, Tensor
 from trueloop.doctor.model.value_events import MeansOverSamples
 from trueloop.doctor.static.interpreter.counters import by_default
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
+from trueloop.doctor.static.interpreter.passed_arguments import running_call, where_left_out
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls
 from trueloop.doctor.static.interpreter.survey import last_name
 from trueloop.doctor.static.interpreter.syntax import nodes_of, once, written
@@ -17,6 +19,7 @@ from trueloop.doctor.static.interpreter.values import (
     Constant,
     Function,
     Method,
+    OpaqueObject,
     Sequence,
     Unknown,
     Value,
@@ -41,8 +44,40 @@ def notice_division(m: Interpreter, left: object, right: object, node: ast.AST) 
     if not summed or len(set(loaders)) != 1:
         return
     loader = loaders[0]
-    if _counts_batches(m, right, loader, left) or _counted(m, right, loaders):
+    where = _weight_left_out(left)
+    if where is not None:
+        if _counts_turns(right, loaders) and (_is_over(m, loader) or _read_after(m, loader, node)):
+            m.emit(Used, where, what="mean of a meter", subject=loader)
+    elif _counts_batches(m, right, loader, left) or (
+        _counts_turns(right, loaders) and _is_over(m, loader)
+    ):
         m.emit(Used, node, what="mean of batch means", subject=loader)
+
+
+_LEFT_OUT = "<weight left out>"
+
+
+def notice_weight(m: Interpreter, node: ast.BinOp, left: Value, right: Value, found: Value) -> None:
+    """`self.sum += value * n` in a meter whose caller does not pass `n`, so that it is 1: note that
+    call on the product."""
+    for one, by in ((right, node.right), (left, node.left)):
+        if isinstance(one, Constant) and one.value == 1 and isinstance(by, ast.Name):
+            where = where_left_out(m, by.id)
+            if where is not None and isinstance(found, (Unknown, Tensor)):
+                found.attributes[_LEFT_OUT] = OpaqueObject("call", made=where)
+
+
+def _weight_left_out(total: Value, depth: int = 3) -> Location | None:
+    """The call that adds the last term of a meter's sum without its weight."""
+    if not depth or not isinstance(total, (Unknown, Tensor)):
+        return None
+    note = total.attributes.get(_LEFT_OUT)
+    if isinstance(note, OpaqueObject):
+        return note.made
+    terms = total.of if isinstance(total, Unknown) else total.terms
+    parts = terms if isinstance(terms, (tuple, list)) else ()
+    found = (_weight_left_out(each, depth - 1) for each in reversed(parts))
+    return next((each for each in found if each is not None), None)
 
 
 def _counts_samples(m: Interpreter, value: object, total: Value, node: ast.AST) -> bool:
@@ -128,12 +163,38 @@ def _adds_lengths(m: Interpreter, value: Value, loader: Loader, depth: int = _DE
     return is_batch and value.key.startswith("len(")
 
 
-def _counted(m: Interpreter, value: object, loaders: list[Loader]) -> bool:
+def _counts_turns(value: object, loaders: list[Loader]) -> bool:
     """It was counted while the loop ran, once for each term: `i + 1` after the loop, a counter."""
     if not isinstance(value, Constant) or not value.loop_variant:
         return False
-    inside = any(turn.loop.loader is loaders[0] for turn in m.turns)
-    return not inside and type(value.value) is int and value.value == len(loaders) > 1
+    return type(value.value) is int and value.value == len(loaders) > 1
+
+
+def _is_over(m: Interpreter, loader: Loader) -> bool:
+    """The loop over the loader's batches."""
+    return not any(turn.loop.loader is loader for turn in m.turns)
+
+
+def _read_after(m: Interpreter, loader: Loader, node: ast.AST) -> bool:
+    """`self.avg = self.sum / self.count` in a meter's `update`, which runs for each batch: the
+    caller reads `losses.avg` when the loop is over."""
+    call = running_call(m)
+    meter = call.func.value if call and isinstance(call.func, ast.Attribute) else None
+    if call is None or not isinstance(meter, ast.Name):
+        return False
+    assigned = nodes_of(m.calls[-1][1], ast.Assign)
+    kept = {last_name(each.targets[0]) for each in assigned if each.value is node}
+    around = m.calls[-2][1] if len(m.calls) > 1 else m.modules[0].tree
+    line = next(turn.loop.place.line for turn in m.turns if turn.loop.loader is loader)
+    loops = [each for each in nodes_of(around, ast.For) if each.lineno == line]
+    return any(_holds(loop, call) for loop in loops) and any(
+        each.attr in kept and written(each.value) == meter.id and not _holds(loops[0], each)
+        for each in nodes_of(around, ast.Attribute)
+    )
+
+
+def _holds(loop: ast.For, node: ast.expr) -> bool:
+    return loop.lineno <= node.lineno <= (loop.end_lineno or 0)
 
 
 def notice_mean(m: Interpreter, tensor: Tensor, node: ast.AST) -> None:
@@ -203,6 +264,11 @@ def _sums_means(
             return _sums_means(m, node, value.of[0], loaders, depth - 1, trains=trains)
         if len(value.of) == 1 and isinstance(value.of[0], Unknown) and value.of[0].key == value.key:
             return _sums_means(m, node, value.of[0], loaders, depth - 1, trains=trains)
+        if _LEFT_OUT in value.attributes:  # times 1
+            parts = [each for each in value.of if not isinstance(each, Constant)]
+            return len(parts) == 1 and _sums_means(
+                m, node, parts[0], loaders, depth - 1, trains=trains
+            )
         if len(value.of) == 2 and _is_sum(m, value):
             return all(
                 _sums_means(m, node, each, loaders, depth - 1, trains=trains) for each in value.of

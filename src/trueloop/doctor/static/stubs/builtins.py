@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from operator import attrgetter
 from typing import Any
 
 from trueloop.doctor.model.arithmetic import is_hashable
@@ -348,12 +349,15 @@ def _fold(call: LibraryCall) -> Value:
     source = call.arg(0)
     if short == "sum" and isinstance(source, (Sequence, Unknown, DictValue)):
         return add_up(call.machine, source, call.node)
-    numbers = [arg.value for arg in call.args if isinstance(arg, Constant)]
+    numbers = [arg for arg in call.args if isinstance(arg, Constant)]
     if len(numbers) == len(call.args) > 1 and short != "sum" and not call.kwargs:
         try:
-            return Constant(min(numbers) if short == "min" else max(numbers))
+            chosen = (min if short == "min" else max)(numbers, key=attrgetter("value"))
         except TypeError:
             return call.unknown(*call.args)
+        # `max(count, 1)` is the count, which the loops change.
+        fixed = all(each.value == 1 for each in numbers if each is not chosen)
+        return Constant(chosen.value, loop_variant=chosen.loop_variant if fixed else False)
     keys = ", ".join(call.machine.key(arg) for arg in call.args)
     return call.machine.unknown(call.node, call.args, key=f"{short}({keys})")
 
