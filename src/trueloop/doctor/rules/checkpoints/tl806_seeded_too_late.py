@@ -37,11 +37,12 @@ train(model)
 
 In one program, from its start: a model with randomly initialised layers is created, or
 `random_split` is called without a generator; then torch's seed is set for the first time, outside
-of any loop, to a constant or an option; then that model is trained with those first weights. Not
-reported: an earlier seed, a seed that is itself drawn at random or read off a clock, weights that
-are loaded, copied or set before, weights that are drawn again after the seed (`reset_parameters`,
-`nn.init`, `apply`), a seed in the constructor of a module, which governs the weights of that one,
-and seeds after training has started (for samples, plots, evaluation).
+of any loop or in the turn that made the model (a trial of a search, a fold), to a constant or an
+option; then that model is trained with those first weights. Not reported: an earlier seed, a seed
+that is itself drawn at random or read off a clock, weights that are loaded, copied or set before,
+weights that are drawn again after the seed (`reset_parameters`, `nn.init`, `apply`), a seed in the
+constructor of a module, which governs the weights of that one, and seeds after training has started
+(for samples, plots, evaluation).
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ from trueloop.doctor.model.events import (
 )
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.table_events import SamplesSplit
-from trueloop.doctor.model.things import Model, Tensor
+from trueloop.doctor.model.things import Model, Tensor, Turn
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called, draws_weights, layers_drawn, where_seeded
 
@@ -76,11 +77,15 @@ class SeededTooLate(Rule):
     def __init__(self) -> None:
         super().__init__()
         self._models: list[Model] = []
+        self._made_in: dict[Model, tuple[Turn, ...]] = {}
+        """The turns of a search or of folds that they were made in."""
         self._set: set[Model] = set()
         """Layers whose first weights the program gives other values."""
         self._split: Location | None = None
         self._seed: Location | None = None
         self._late: tuple[Location, Location, str] | None = None
+        self._in_turns = False
+        """The seed is set in each turn of a search."""
         self._settled = False
         """A seed was set first, or training has begun: later seeds are not checked."""
         self._kinds: set[str] = set()
@@ -92,10 +97,11 @@ class SeededTooLate(Rule):
         thing = event.thing
         if isinstance(thing, Model):
             self._kinds.add(thing.kind.rpartition(".")[2])
-        if self._seed is None and isinstance(thing, Model) and thing.known:
-            always = not event.turns and not event.guards
-            if always and draws_weights(thing):
-                self._models.append(thing)
+        if self._seed is not None or event.guards or not isinstance(thing, Model):
+            return
+        if thing.known and draws_weights(thing):
+            self._models.append(thing)
+            self._made_in[thing] = event.turns
 
     def on_samples_split(self, event: SamplesSplit) -> None:
         if event.function != "torch.utils.data.random_split" or self._seed is not None:
@@ -137,13 +143,16 @@ class SeededTooLate(Rule):
     def on_seeded(self, event: Seeded) -> None:
         if event.library not in ("torch", "all") or self._seed is not None:
             return
-        late = bool(self._models or self._split) and not event.turns and not event.forked
+        # In the turn of a trial or a fold that made the model, and in no loop within it.
+        self._models = [each for each in self._models if self._made_in[each] == event.turns]
+        self._split = self._split if not event.turns else None
+        late = bool(self._models or self._split) and not event.forked
         self._settled |= not late or event.value is None or event.drawn
         # A file that is imported sets its seed then, before anything that its importer makes.
         self._settled |= not event.place.function and any(
             model.made.path != event.place.path for model in self._models
         )
-        self._seed = where_seeded(event)
+        self._seed, self._in_turns = where_seeded(event), bool(event.turns)
         cls, _, method = event.place.function.rpartition(".")
         self._seeding = cls if method == "__init__" else ""
 
@@ -172,10 +181,12 @@ class SeededTooLate(Rule):
         seed, before, what = self._late
         drawn = "was split at random" if what == "the split" else "was initialised"
         subject = "the data" if what == "the split" else what
+        harm = "every run starts differently, and none can be reproduced."
+        if self._in_turns:
+            harm = "the seed does not decide the first weights, so no turn can be repeated."
         self.report(
             seed,
-            f"The seed is set after {subject} {drawn}: every run starts differently, and"
-            " none can be reproduced.",
+            f"The seed is set after {subject} {drawn}: {harm}",
             fix="Set the seed first, before you split the data and create the model.",
             related=[(before, "uses random numbers before the seed")],
         )
