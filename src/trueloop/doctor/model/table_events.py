@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trueloop.doctor.model.events import Event
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.known_values import OpaqueObject, Value
+from trueloop.doctor.model.things import NOWHERE
 
 
 @dataclass(eq=False, kw_only=True)
@@ -35,6 +37,8 @@ class Sliced(Event):
     data: Value
     index: Value
     result: Value
+    chosen_at: Location = NOWHERE
+    """Where the columns of `data[:, columns]` were chosen."""
 
 
 @dataclass(eq=False, kw_only=True)

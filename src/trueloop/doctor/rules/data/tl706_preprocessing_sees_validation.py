@@ -41,10 +41,11 @@ X_test = selector.transform(X_test)
 The result of `fit_transform` (or of `transform` after a `fit` on the same data) goes into
 `train_test_split`, or is cut by adjacent slices (`X[:n]`, `X[n:]`); or the data of `fit` is split
 this way and the parts are transformed. By hand: columns that were chosen with the targets
-(`x[:, keep]`) and are split with them; means of the targets by group (`np.bincount`, `index_add_`,
-`scatter_reduce`) that become inputs; data that was shifted and divided by its own mean, deviation
-or range, and is split. Not reported: encoders of labels, data that is already a part of a split,
-and fits whose result is not split.
+(`x[:, keep]`) and are split with them, or are taken from each part (`x[train][:, keep]`,
+`x[np.ix_(train, keep)]`); means of the targets by group (`np.bincount`, `index_add_`,
+`scatter_reduce`, a dictionary of `target[column == value].mean()`) that become inputs; data that
+was shifted and divided by its own mean, deviation or range, and is split. Not reported: encoders of
+labels, data that is already a part of a split, and fits whose result is not split.
 """
 
 from __future__ import annotations
@@ -166,15 +167,20 @@ class PreprocessingSeesValidation(Rule):
         origins = {id(each) for each in self.splits.origins(split.data)}
         alike = [each.data for each in self.splits.found if each.key == split.key]
         for columns in self.splits.columns:
-            if id(columns.sliced.result) not in origins:
+            of_part = self.splits.is_of_part(columns, split.data)
+            if id(columns.sliced.result) not in origins and not of_part:
                 continue
+            place = columns.sliced.place
+            if of_part and columns.sliced.chosen_at.line:
+                place = columns.sliced.chosen_at
             for target in alike:
-                looks = any(
-                    self.splits.derives(columns.chosen, each) for each in _converted(target)
+                same = self.splits.conversions(target)
+                looks = all(each is not columns.sliced.data for each in same) and any(
+                    self.splits.derives(columns.chosen, each) for each in same
                 )
                 if looks and target is not split.data and target is not columns.sliced.data:
                     self.report(
-                        columns.sliced.place,
+                        place,
                         "These columns were chosen with all samples before the split: the choice"
                         " uses the targets of the validation and test samples, so their scores are"
                         " far too high.",
@@ -189,7 +195,8 @@ class PreprocessingSeesValidation(Rule):
         alike = [each.data for each in self.splits.found if each.key == split.key]
         for grouped in self._grouped:
             known = [each for each in alike if each is not split.data]
-            targets = any(self.splits.derives(grouped.column, each) for each in known)
+            same = [each for target in known for each in self.splits.conversions(target)]
+            targets = any(self.splits.derives(grouped.column, each) for each in same)
             if targets and id(grouped.result) in origins:
                 self.report(
                     grouped.place,
@@ -235,12 +242,6 @@ def _is_part(value: Value, depth: int = _DEPTH) -> bool:
     if value.key.startswith("split<") or "train" in value.key:
         return True
     return depth > 0 and any(_is_part(part, depth - 1) for part in _made_of(value))
-
-
-def _converted(value: Value) -> list[Value]:
-    """Data, and the array that it is the same numbers of: `torch.from_numpy(array)`."""
-    given = value.made_from if isinstance(value, Tensor) else ()
-    return [value, *(each for each in given[:1] if isinstance(each, (Tensor, Unknown)))]
 
 
 def _made_of(value: Value) -> tuple[Value, ...]:

@@ -55,7 +55,8 @@ class SplitRecord:
         chosen = _columns(event.index)
         if chosen is not None:
             self.columns.append(ChosenColumns(event, chosen))
-            return
+            if not _is_grid(event.index):
+                return
         rows = _rows(event.index)
         if rows is None:
             return
@@ -88,11 +89,39 @@ class SplitRecord:
 
     def is_part(self, value: Value) -> bool:
         """It is what a split left of its data."""
+        if _is_result(value):
+            return True
         sliced = self.sliced.get(id(value))
         if sliced is None or id(_rows(sliced.index)) in self._choices:
             return sliced is not None
         held = _contents(sliced.data)
         return any(split.data is each for split in self.found for each in held)
+
+    def is_of_part(self, columns: ChosenColumns, data: Value) -> bool:
+        """They were taken from a part of this data, after the split: `x[train][:, keep]`. Not the
+        square parts of a table of samples against samples: `kernel[test][:, train]`."""
+        taken = columns.sliced
+        if not _is_grid(taken.index):
+            found = self.sliced.get(id(taken.data))
+            if found is None:
+                return _is_split_off(taken.data, data)
+            taken = found
+        if id(_rows(taken.index)) not in self._choices:
+            return False
+        if not any(each is data for each in _contents(taken.data)):
+            return False
+        return not any(id(each) in self._choices for each in self.origins(columns.chosen))
+
+    def conversions(self, value: Value) -> list[Value]:
+        """Data, and the arrays that it is the same numbers of, or the only one that a tensor is
+        computed from: `torch.from_numpy(array.astype(np.float32)).unsqueeze(1)`."""
+        found = [value]
+        while len(found) < _DEPTH and id(found[-1]) not in self.results:
+            before = _converted_from(found[-1])
+            if before is None or any(before is each for each in found):
+                break
+            found.append(before)
+        return found
 
     def derives(self, value: Value, source: Value) -> bool:
         """A value was computed from a different one, from all of its samples."""
@@ -124,6 +153,24 @@ def made_of(value: Value) -> Iterable[Value]:
     return value.values if isinstance(value, Sequence) else ()
 
 
+_CONVERSIONS = (".astype", ".to_numpy", ".reshape", ".ravel", ".flatten", ".copy", ".squeeze")
+
+
+def _converted_from(value: Value) -> Value | None:
+    """The array that a value is the same numbers of, or the one that a tensor is computed from."""
+    if isinstance(value, Tensor) and value.made_from:
+        first = value.made_from[0]
+        return first if isinstance(first, (Tensor, Unknown)) else None
+    parts = [each for each in made_of(value) if isinstance(each, (Tensor, Unknown))]
+    if isinstance(value, Tensor):
+        return parts[0] if len(parts) == 1 else None
+    method = parts[0] if parts and isinstance(parts[0], Unknown) else None
+    if method is not None and method.key.endswith(_CONVERSIONS) and method.of:
+        return method.of[0]
+    is_array = isinstance(value, Unknown) and value.key.endswith(".values")
+    return parts[0] if is_array and parts else None
+
+
 def _contents(data: Value | None) -> list[Value]:
     """The arrays of a data set; other data as it is."""
     if isinstance(data, Dataset):
@@ -136,16 +183,22 @@ def _contents(data: Value | None) -> list[Value]:
 
 def _columns(index: Value) -> Value | None:
     """The columns of `x[:, columns]`, where they are computed."""
-    if not isinstance(index, Sequence) or index.kind != "tuple" or len(index.values) != 2:
+    if not isinstance(index, Sequence) or len(index.values) != 2:
         return None
     rows, columns = index.values
-    whole = isinstance(rows, Constant) and rows.value == slice(None)
+    whole = index.kind == "tuple" and isinstance(rows, Constant) and rows.value == slice(None)
+    whole = whole or _is_grid(index)
     return columns if whole and isinstance(columns, (Tensor, Unknown)) else None
+
+
+def _is_grid(index: Value) -> bool:
+    """`np.ix_(rows, columns)`."""
+    return isinstance(index, Sequence) and index.kind == "grid"
 
 
 def _rows(index: Value) -> Value | None:
     """The index that chooses samples: a slice, or an array of numbers."""
-    if isinstance(index, Sequence) and index.kind == "tuple" and index.values:
+    if isinstance(index, Sequence) and index.kind in ("tuple", "grid") and index.values:
         index = index.values[0]
     if isinstance(index, Constant):
         is_slice = isinstance(index.value, slice) and index.value != slice(None)
@@ -170,6 +223,16 @@ def _is_pair(one: Value, other: Value) -> bool:
     return len(keys) == 2 and all(
         each.startswith("split<") or each.endswith(("[0]", "[1]")) for each in keys
     )
+
+
+def _is_split_off(part: Value, data: Value) -> bool:
+    """It is what `train_test_split` left of the data."""
+    return _is_result(part) and any(each is data for each in made_of(part))
+
+
+def _is_result(value: Value) -> bool:
+    """Of `train_test_split`."""
+    return isinstance(value, Unknown) and value.key.startswith("split<")
 
 
 def _root(value: Value) -> Value | None:

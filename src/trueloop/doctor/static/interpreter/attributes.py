@@ -9,7 +9,6 @@ from trueloop.doctor.model.arithmetic import is_hashable
 from trueloop.doctor.model.events import AttributeSet, GradRead, Replaced, TensorRetained
 from trueloop.doctor.model.known_values import loop_of
 from trueloop.doctor.model.nodes import walk
-from trueloop.doctor.model.table_events import Sliced
 from trueloop.doctor.model.things import (
     NOWHERE,
     Dataset,
@@ -62,10 +61,10 @@ from trueloop.doctor.static.stubs.tensors import (
     attribute_of,
     element,
     has_weight,
-    is_sliced,
     parameter_of,
     set_attribute,
     set_element,
+    take,
 )
 from trueloop.doctor.static.stubs.whole_models import as_part
 
@@ -388,8 +387,8 @@ def item_of(m: Interpreter, value: Any, index: Any, node: ast.AST) -> Value:
         fresh.number = bool(getattr(value, "number", False))
         if not fresh.loop_variant:
             value.attributes[name] = fresh  # a name that is given to it says what it may be
-        if not isinstance(constant(index), str) and is_sliced(m, index):
-            m.emit(Sliced, node, data=value, index=index, result=fresh)
+        if not isinstance(constant(index), str):
+            take(m, value, index, fresh, node)
         return fresh
     if isinstance(value, LibraryName):
         known = m.environment.variables.get(m.key(index)) if value.name == "os.environ" else None

@@ -110,7 +110,10 @@ def _origin(m: Interpreter, name: str, level: int) -> tuple[ast.expr, int] | Non
     where = m.calls[level - 1][0]
     around = m.calls[level - 2][1] if level > 1 else m.modules[0].tree
     call = _calls(around).get((where.line, where.column))
-    passing = _given(args, call, name) if call is not None else _Passing(None, ("",))
+    constructs = getattr(definition, "name", "") == "__init__"
+    passing = _Passing(None, ("",))
+    if call is not None:
+        passing = _given(args, call, name, constructs=constructs)
     if passing.value is not None:
         return passing.value, level - 1
     default = _default(args, name) if not passing.spread else None
@@ -175,11 +178,13 @@ def _parameter(args: ast.arguments, passing: _Passing, name: str) -> str:
     return name if handed_on and passing.value is None else ""
 
 
-def _given(args: ast.arguments, call: ast.Call, parameter: str) -> _Passing:
+def _given(
+    args: ast.arguments, call: ast.Call, parameter: str, *, constructs: bool = False
+) -> _Passing:
     found = _of_keyword(call, parameter)
     names = [each.arg for each in (*args.posonlyargs, *args.args)]
     if found.value is None and parameter in names:
-        bound = isinstance(call.func, ast.Attribute) and names[0] in ("self", "cls")
+        bound = names[0] in ("self", "cls") and (constructs or isinstance(call.func, ast.Attribute))
         position = names.index(parameter) - bound
         if 0 <= position < len(call.args):
             return _Passing(call.args[position], ())

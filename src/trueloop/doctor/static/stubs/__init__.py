@@ -23,6 +23,7 @@ AREAS = (
     "data",
     "batch_means",
     "group_sums",
+    "column_choices",
     "ignite",
     "transformers_trainer",
     "checkpoints",

@@ -26,6 +26,8 @@ from trueloop.doctor.static.interpreter.values import (
     varies,
 )
 from trueloop.doctor.static.stubs import constant_gradients, tensor_shapes as shapes
+from trueloop.doctor.static.stubs.column_choices import where_chosen
+from trueloop.doctor.static.stubs.group_means import notice_group
 from trueloop.doctor.static.stubs.label_order import notice_slice
 from trueloop.doctor.static.stubs.manual_updates import notice, set_gradient
 from trueloop.doctor.static.stubs.thawing import thaws_later
@@ -329,14 +331,23 @@ def element(m: Interpreter, value: Tensor, index: Value, node: ast.AST) -> Tenso
         made.several_rows = index.shape is not None and len(index.shape) == 1 != index.shape[0]
     made.grad_of, made.data_of = value.grad_of, value.data_of
     notice_slice(m, value, index, made, node)
-    if is_sliced(m, index):
+    if take(m, value, index, made, node):
         made.of = (value, index)
-        m.emit(Sliced, node, data=value, index=index, result=made)
     return made
 
 
-def is_sliced(m: Interpreter, index: Value) -> bool:
-    """An index that does not change with the batches takes a part of some data."""
+def take(m: Interpreter, data: Value, index: Value, result: Value, node: ast.AST) -> bool:
+    """Inform the rules of a part of some data: of an index that does not change with the
+    batches."""
+    if not _is_fixed(m, index):
+        return False
+    notice_group(m, data, result, node)
+    chosen_at = where_chosen(m, node)
+    m.emit(Sliced, node, data=data, index=index, result=result, chosen_at=chosen_at)
+    return True
+
+
+def _is_fixed(m: Interpreter, index: Value) -> bool:
     if m.inside_models:
         return False
     if m.batch_turn() is None:
