@@ -77,6 +77,7 @@ UNSEEN = frozenset(
         "TL604-bad_callback_is_given_the_score",  # a name's origin is read in source
         "TL603-bad_cosine_by_a_function_per_epoch",  # all steps before its end are made
         "TL605-bad_warm_up_and_cosine_by_a_function",
+        "TL505-bad_smooth_hinge_over_its_slope",  # a division like that of an average
         "TL501-bad_clamped_by_hand",
         "TL501-bad_clipped_by_hand",
         "TL501-bad_total_norm_by_hand",

@@ -54,7 +54,8 @@ loop: with a model that takes `num_items_in_batch`, or a `compute_loss_func`, th
 divide, and a mean that leaves that number unused is N times too large. In a running program, the
 step must come at the same interval twice. Not reported: `reduction="sum"`, losses weighted by
 tokens, gradients divided afterwards, several losses of one batch or one per task, and an unknown
-reduction.
+reduction. A smooth maximum that is divided by its own slope (`softplus(8 * z).mean() / 8`) is not
+averaged by it.
 """
 
 from __future__ import annotations
@@ -145,14 +146,17 @@ class AccumulationNotAveraged(StepRule):
         return spelled(turn.loop.turns) if turn.loop.turns else "N"
 
     def _fetched(self, backward: Backward) -> int:
-        """When the batch of the one forward that a loss went through was fetched."""
+        """When the batch of the one forward that a loss went through was fetched; a pair or a
+        triplet goes through one model part by part."""
         loss = backward.loss
         through = [
             each
             for each in self.timeline.events
             if isinstance(each, ModelForward) and loss is not None and each.serial in loss.forwards
         ]
-        return through[0].fetched if len(through) == 1 and through[0].turns == backward.turns else 0
+        fetched = {each.fetched if each.turns == backward.turns else 0 for each in through}
+        one_model = len({each.model for each in through}) == 1
+        return fetched.pop() if one_model and len(fetched) == 1 else 0
 
     def _report(self, step: OptimizerStep, backward: Backward, size: str) -> None:
         self.report(

@@ -30,6 +30,7 @@ from trueloop.doctor.static.stubs.column_choices import where_chosen
 from trueloop.doctor.static.stubs.group_means import notice_group
 from trueloop.doctor.static.stubs.label_order import notice_slice
 from trueloop.doctor.static.stubs.manual_updates import notice, set_gradient
+from trueloop.doctor.static.stubs.smooth_maxima import factors_taken_back
 from trueloop.doctor.static.stubs.thawing import thaws_later
 
 T = TypeVar("T")
@@ -163,7 +164,9 @@ def combine(m: Interpreter, sign: ast.operator, left: Value, right: Value, node:
     if not isinstance(other, Tensor):
         parents += tensors_in(m, other, node) if not _is_number(other) else []
     made = derive(m, node, *parents, keeps_loss=True)
-    if isinstance(sign, (ast.Mult, ast.Div)) and made.is_loss:
+    if isinstance(sign, ast.Div) and _takes_back_a_factor(m, left, node):
+        made.reduced, made.divided = mine[0].reduced, mine[0].divided
+    elif isinstance(sign, (ast.Mult, ast.Div)) and made.is_loss:
         if not isinstance(other, Tensor):
             if isinstance(sign, ast.Div) and other is right:
                 made.divided_by = m.size(other)
@@ -195,6 +198,12 @@ def combine(m: Interpreter, sign: ast.operator, left: Value, right: Value, node:
     elif isinstance(sign, ast.Mult) and len(mine) == 2:
         made.one_hot_of = _times_one_hot(*mine)
     return made
+
+
+def _takes_back_a_factor(m: Interpreter, left: Value, node: ast.AST) -> bool:
+    """`softplus(8 * z).mean() / 8`: the mean that was meant, which nothing averages further."""
+    reduced = isinstance(left, Tensor) and left.reduced is not None
+    return reduced and id(node) in factors_taken_back(m.modules[-1].tree)
 
 
 def _times_one_hot(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor] | None:
