@@ -493,8 +493,8 @@ class Ended(Event):
     """The reader saw a whole program: from its top, not a function on its own."""
     switched: frozenset[str] = frozenset()
     """Names of which the files of the run call `eval` or `train` (in source)."""
-    stepped: frozenset[str] = frozenset()
-    """Names of which they read `step` (in source)."""
+    stepped: frozenset[str] = frozenset()  # those of which they read `step` (in source)
+    never_stepped: dict[str, Location] = field(default_factory=dict)  # each under a false test
     handed_on: tuple[Value, ...] = ()
     """The result of the function that a run began with, and its object's attributes (in source)."""
     unread_backward: bool = False  # see `LoopLeft`

@@ -36,18 +36,22 @@ for epoch in range(epochs):
 The program creates the schedule, its optimizer steps in at least two iterations of a loop after
 that, and no path calls `scheduler.step()`. A schedule that only steps after the loop over epochs,
 or only before it, counts too; so does one without a name, made in a statement of its own or under a
-key of a dictionary. Not reported: schedules inside a `SequentialLR` or `ChainedScheduler`, those
-passed to code that cannot be read (a trainer, `accelerator.prepare`, the warm-up of a library),
-classes of the user's own with methods that may set learning rates, schedules inside of such a class
-that steps, schedules that would change nothing (`gamma=1`), schedules read with `get_lr()`, files
-that call `step` on anything of that name, or have that call in a comment, and programs that set the
-learning rate themselves (`group["lr"] = rate`) in more than the first epoch (under `if step <
-warmup` they set it only for a warm-up).
+key of a dictionary. So does one whose only `step()` is under a test whether two texts are equal,
+where both are settings of the program and differ: `if unit == config.unit:`, in a method that is
+only called with "epoch", while the setting is "update". Not reported: schedules inside a
+`SequentialLR` or `ChainedScheduler`, those passed to code that cannot be read (a trainer,
+`accelerator.prepare`, the warm-up of a library), classes of the user's own with methods that may
+set learning rates, schedules inside of such a class that steps, schedules that would change nothing
+(`gamma=1`), schedules read with `get_lr()`, settings that switch a schedule off (`"none"`), files
+that call `step` on anything of that name elsewhere, or have that call in a comment, and programs
+that set the learning rate themselves (`group["lr"] = rate`) in more than the first epoch (under `if
+step < warmup` they set it only for a warm-up).
 """
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import SchedulerStep
+from trueloop.doctor.model.events import Ended, SchedulerStep
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.optimizer_events import RateSet
 from trueloop.doctor.model.things import Scheduler
 from trueloop.doctor.rules.shared.schedule_clock import ENOUGH, ScheduleClock, ScheduleRule, called
@@ -59,6 +63,11 @@ class SchedulerNeverSteps(ScheduleRule):
     def __init__(self) -> None:
         super().__init__()
         self._set: list[RateSet] = []
+        self._never_stepped: dict[str, Location] = {}
+
+    def on_ended(self, event: Ended) -> None:
+        self._never_stepped = event.never_stepped
+        super().on_ended(event)
 
     def on_rate_set(self, event: RateSet) -> None:
         if len(self._set) < ENOUGH:
@@ -83,7 +92,9 @@ class SchedulerNeverSteps(ScheduleRule):
             return
         if scheduler.read_by_hand or _is_flat(scheduler):
             return
-        if scheduler.name.rpartition(".")[2] in scheduler.stepped_names:
+        last = scheduler.name.rpartition(".")[2]
+        test = self._never_stepped.get(last) if self.whole_program else None
+        if last in scheduler.stepped_names and test is None:
             return
         turns = {clock.own(step)[-1] for step in clock.steps if clock.own(step)}
         if len(turns) < 2:
@@ -93,18 +104,13 @@ class SchedulerNeverSteps(ScheduleRule):
             self.refute(scheduler.made)
             return
         name = scheduler.name or "scheduler"
-        optimizer = f"`{scheduler.optimizer.name}`" if scheduler.optimizer.name else "its optimizer"
         self.report(
             scheduler.made,
-            f"{called(scheduler)} is created, but its `step()` is never called: "
-            + (
-                f"its part of the schedule of {optimizer} never comes."
-                if self._others_step(scheduler)
-                else f"the learning rate of {optimizer} stays where the program has set it."
-                if by_hand
-                else f"{optimizer} trains with its initial learning rate for the whole run."
-            ),
-            related=[(clock.steps[0].place, "the optimizer steps here")],
+            self._message(scheduler, under_a_test=test is not None, by_hand=bool(by_hand)),
+            related=[
+                (clock.steps[0].place, "the optimizer steps here"),
+                *([(test, "the test")] if test is not None else []),
+            ],
             fix=(
                 "In manual optimization the schedule is yours to step: call"
                 " `self.lr_schedulers().step()`."
@@ -113,6 +119,18 @@ class SchedulerNeverSteps(ScheduleRule):
                 " epoch, depending on the unit of its length."
             ),
         )
+
+    def _message(self, scheduler: Scheduler, *, under_a_test: bool, by_hand: bool) -> str:
+        optimizer = f"`{scheduler.optimizer.name}`" if scheduler.optimizer else ""
+        optimizer = optimizer if len(optimizer) > 2 else "its optimizer"
+        never = "only called under a test that is never true" if under_a_test else "never called"
+        if self._others_step(scheduler):
+            cost = f"its part of the schedule of {optimizer} never comes."
+        elif by_hand:
+            cost = f"the learning rate of {optimizer} stays where the program has set it."
+        else:
+            cost = f"{optimizer} trains with its initial learning rate for the whole run."
+        return f"{called(scheduler)} is created, but its `step()` is {never}: {cost}"
 
     def _set_by_hand(self, clock: ScheduleClock) -> list[RateSet]:
         """The moments while it trains when the program itself sets the rate of its optimizer."""

@@ -37,6 +37,7 @@ from trueloop.doctor.static.interpreter.statements import run_block
 from trueloop.doctor.static.interpreter.step_budget import OutOfBudgetError
 from trueloop.doctor.static.interpreter.survey import INTERESTING, last_name
 from trueloop.doctor.static.interpreter.syntax import nodes_of, once
+from trueloop.doctor.static.interpreter.ticks_passed_by import never_reached
 from trueloop.doctor.static.interpreter.unread_backwards import unread_backward
 from trueloop.doctor.static.interpreter.values import (
     Class,
@@ -249,6 +250,7 @@ class FileAnalysis:
                 handed_on=tuple(machine.reach.handed_on),
                 switched=frozenset[str]().union(*(each.switched for each in read)),
                 stepped=frozenset[str]().union(*(each.stepped for each in read)),
+                never_stepped=never_reached(machine) if machine.ticks_passed_by else {},
             )  # fmt: skip
         except OutOfBudgetError:
             if machine.stopped is not None:  # what was seen before still counts

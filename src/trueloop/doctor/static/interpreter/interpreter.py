@@ -147,6 +147,8 @@ class Interpreter(Surroundings, ABC):
         """Functions of the user's that were entered, by the identity of their node."""
         self.backwards: set[int] = set()  # the `.backward` that were called, likewise
         self.passed_by: set[int] = set()  # those in branches for other options than this run's
+        self.ticks_passed_by: dict[int, tuple[bool, Location, tuple[int, ...]]] = {}
+        """Tests, by identity, that keep a schedule from stepping: outcome, place, and the steps."""
         self.varying: set[str] = set()
         """Open conditions, by their key, that may differ from turn to turn."""
         self.bare: set[int] = set()

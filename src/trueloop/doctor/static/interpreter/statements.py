@@ -10,7 +10,7 @@ from typing import Any
 from trueloop.doctor.model.events import NotCalled, TensorRetained
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import NOWHERE, Checkpoint, Tensor, Thing
-from trueloop.doctor.static.interpreter import conditions, imports
+from trueloop.doctor.static.interpreter import conditions, imports, ticks_passed_by
 from trueloop.doctor.static.interpreter.attributes import set_item, write
 from trueloop.doctor.static.interpreter.branches import (
     OpenBranch,
@@ -388,6 +388,8 @@ def _if(m: Interpreter, node: ast.If, scope: Scope) -> ControlFlow | None:
         negated = (key == guards[-1]) != outcome
         m.sites[id(node)] = OpenBranch(key, negated, (node.body, node.orelse), m.modules[-1])
     m.reached.add((id(node), outcome))
+    if not guards and isinstance(node.test, ast.Compare):
+        ticks_passed_by.note(m, node, outcome, scope)
     if not windows:
         if left := backwards_left_out(node, outcome, guards, m.varying, scope):
             m.passed_by |= left

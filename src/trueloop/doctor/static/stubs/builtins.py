@@ -48,7 +48,7 @@ from trueloop.doctor.static.interpreter.values import (
 from trueloop.doctor.static.stubs.checkpoints import state_of_pairs
 from trueloop.doctor.static.stubs.containers import free_name, named_so
 from trueloop.doctor.static.stubs.options import by_default
-from trueloop.doctor.static.stubs.settings import overridden
+from trueloop.doctor.static.stubs.settings import changeable, overridden
 from trueloop.doctor.static.stubs.tensors import add_up
 
 
@@ -296,6 +296,8 @@ def _setattr(call: LibraryCall) -> Value:
         write(call.machine, owner, free_name(owner, named), value, call.node)
     elif isinstance(owner, Instance):
         overridden(owner)
+    elif isinstance(owner, OpaqueObject):
+        changeable(owner)
     return NONE
 
 

@@ -42,10 +42,46 @@ def _field(call: LibraryCall) -> Value:
     return OpaqueObject(call.name, dict(call.kwargs), key=f"field@{call.place.line}")
 
 
+@calls("types.SimpleNamespace", "argparse.Namespace")
+def _namespace(call: LibraryCall) -> Value:
+    """Settings by their names, all of them written out."""
+    made = OpaqueObject(call.name, key=f"{call.name.rpartition('.')[2]}@{call.place.line}")
+    if not call.open:
+        made.attributes.update(call.kwargs)
+    return made
+
+
+@calls("builtins.vars")
+def _vars(call: LibraryCall) -> Value:
+    """`vars(args).update(loaded)`."""
+    owner = call.arg(0)
+    known = isinstance(owner, OpaqueObject) and owner.attributes
+    return LibraryMethod(owner, "__dict__") if known else call.unknown(*call.args)
+
+
+@methods(OpaqueObject, "parse_args", "parse_known_args")
+def _parsed(call: LibraryCall) -> Value:
+    """`parser.parse_args(namespace=settings)`: each may be given."""
+    for given in (*call.args, *call.kwargs.values()):
+        if isinstance(given, OpaqueObject):
+            changeable(given)
+    call.machine.reach.unresolved.add(call.name)
+    return call.unknown(call.receiver, *call.args)
+
+
+def changeable(owner: OpaqueObject) -> None:
+    """Any of its numbers and texts may be a different one now."""
+    for name, value in owner.attributes.items():
+        if isinstance(value, Constant):
+            owner.attributes[name] = Unknown(f"{owner.key}.{name}")
+
+
 @methods(LibraryMethod, "update")
 def _update(call: LibraryCall) -> Value:
     """`self.__dict__.update(loaded)`."""
     owner = call.receiver.receiver
+    if call.receiver.name == "__dict__" and isinstance(owner, OpaqueObject):
+        changeable(owner)
     if call.receiver.name != "__dict__" or not isinstance(owner, Instance):
         return call.unknown(call.receiver, *call.args)
     for given in [each for each in call.args if isinstance(each, DictValue)]:

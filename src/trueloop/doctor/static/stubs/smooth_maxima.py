@@ -31,13 +31,13 @@ def _taken_back(function: ast.FunctionDef | ast.Lambda) -> Iterator[int]:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             named.setdefault(node.targets[0].id, set()).update(_factors(node.value, {}))
     for node in nodes:
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-            if shape(node.right) in _factors(node.left, named):
-                yield id(node)
+        divides = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
+        if divides and shape(node.right) in _factors(node.left, named):
+            yield id(node)
 
 
 def _factors(value: ast.expr, named: dict[str, set[str]]) -> Iterator[str]:
-    """What multiplies the argument of a smooth maximum that a value is computed from."""
+    """The factors of the arguments of smooth maxima that a value is computed from."""
     for node in walk(value):
         if isinstance(node, ast.Name):
             yield from named.get(node.id, ())
