@@ -37,12 +37,12 @@ for epoch in range(epochs):
 
 ## How it is detected
 
-The name of the metric in the code decides: `acc`, `accuracy`, `f1`, `auc`, `iou`, `dice`, `bleu`
-and others should rise; `loss`, `error`, `mse`, `perplexity`, `wer` and others should fall;
-`dice_loss` is a loss, and `-acc` and `1 - acc` reverse the direction. Where the name says neither
-(`score`, `metrics[key]`), what the caller passes for it decides, or the one value that is assigned
-to it. Not reported: names that stay neutral, a mode that is an option, and metrics chosen under a
-condition.
+The name of the metric in the code decides: `acc`, `accuracy`, `f1`, `auc`, `iou`, `dice`, `bleu`,
+`hit_rate` and others should rise; `loss`, `error`, `mse`, `perplexity`, `wer` and others should
+fall; `dice_loss` is a loss, and `-acc` and `1 - acc` reverse the direction. Where the name says
+neither (`score`, `metrics[key]`), what the caller passes for it decides, or the one value that is
+assigned to it. Not reported: names that stay neutral, a mode that is an option, and metrics chosen
+under a condition.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from trueloop.doctor.rules.shared.schedule_clock import ScheduleClock, ScheduleR
 _RISING = re.compile(
     r"accs?\d*|accurac(y|ies)|correct|top[1-9]|ap\d*|f1|fscore|fbeta|auc|auroc|auprc|roc|map\d*|mapk?|m?iou"
     r"|jaccard|dice|bleu\d?|rouge\w?|meteor|cider|r2|psnr|ssim|precision|recall|sensitivity"
-    r"|specificity|mcc|kappa|qwk|ndcg|mrr|spearman|pearson|rewards?"
+    r"|specificity|mcc|kappa|qwk|ndcg|mrr|hits?|hitrate|spearmanr?|pearsonr?|nmi|pck|rewards?"
 )
 _FALLING = re.compile(
     r"loss(es)?|error|errors|err|[nr]?mse|mae|rmsle|mape|smape|perplexity|ppl|[wc]er|nll|bce|eer|fid"
