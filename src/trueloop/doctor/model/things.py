@@ -245,8 +245,8 @@ class Loader(Thing):
     """One may be given, under some option."""
     epoch_set: bool = False
     shared_by_hand: bool = False  # the program shares the samples out among ranks itself
-    open: bool = False
-    """Some of its arguments are unknown."""
+    open: bool = False  # some of its arguments are unknown
+    samples: Size = None  # in an epoch; only where a batch has several
     dict_batches: bool = False
     """Its batches are plain dicts (in source)."""
     iterable: bool = False

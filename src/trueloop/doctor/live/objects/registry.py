@@ -399,6 +399,7 @@ class ObjectRegistry:
                 drop_last=inspection.held(loader, "drop_last"),
                 workers=inspection.held(loader, "num_workers"),
                 length=inspection.length(loader),
+                samples=_samples(loader, found),
                 sampler=sampler,
                 # Made by the loader itself, or as it would have made it.
                 sampler_default=type(found) in _STANDARD,
@@ -418,6 +419,12 @@ class ObjectRegistry:
             found = Tensor(known=True, role=role, shape=shape, graph=False)
             self.tensors.put(tensor, found)
         return found
+
+
+def _samples(loader: DataLoader[Any], sampler: object) -> int | None:
+    """The length of its data set, where that is not the number of batches."""
+    several = (inspection.held(loader, "batch_size") or 0) > 1
+    return inspection.length(loader.dataset) if several and type(sampler) in _STANDARD else None
 
 
 def _divides_data(module: nn.Module) -> bool:

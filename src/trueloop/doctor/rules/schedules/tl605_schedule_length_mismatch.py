@@ -4,7 +4,8 @@
 
 Compares the length of a schedule with the number of its steps in the run, and reports a difference
 of a factor of two or more: a total in micro-batches although it steps once per accumulated update,
-the batches of one epoch for a run of several, or a constant that does not fit the number of epochs.
+a total in samples although it steps once per batch, the batches of one epoch for a run of several,
+or a constant that does not fit the number of epochs.
 
 ## Why it breaks training
 
@@ -41,10 +42,11 @@ scheduler = get_linear_schedule_with_warmup(optimizer, 0, total)
 ## How it is detected
 
 Both numbers are known: as numbers in a program that is read from its start, or as products of the
-same quantities (`len(loader) * args.epochs`). The length of a `LambdaLR` is the quantity in its
-function at which that comes down to its end. Steps are counted over the loops that contain them,
-and once per accumulated update under `if (i + 1) % n == 0`. A program that was watched to its end
-shows by itself that a schedule is over: its steps are one and a half (cosine) or two times its
+same quantities (`len(loader) * args.epochs`). A total in samples is one of the loader's own data
+set, `len(data) * epochs`, where a batch has several. The length of a `LambdaLR` is the quantity in
+its function at which that comes down to its end. Steps are counted over the loops that contain
+them, and once per accumulated update under `if (i + 1) % n == 0`. A program that was watched to its
+end shows by itself that a schedule is over: its steps are one and a half (cosine) or two times its
 length, or nothing is left of a `LambdaLR`'s learning rate in the second half. Not reported:
 schedules without a length (`StepLR`, `MultiStepLR`, `ExponentialLR`, warm restarts), warm-ups that
 have ended, a run that may end early (`break`), a computed length (`epochs // 2`), one missing last
@@ -58,6 +60,7 @@ import re
 from collections.abc import Sequence
 
 from trueloop.doctor.model.events import Event, Made, SchedulerStep
+from trueloop.doctor.model.things import Loop
 from trueloop.doctor.rules.schedules.tl602_epoch_schedule_per_batch import (
     counted_in_epochs,
     gone_early,
@@ -219,6 +222,8 @@ def _per_batch(clock: ScheduleClock, call: SchedulerStep, length: Length) -> str
     loop = clock.batch_loop(call)
     batches = batches_of(loop) if loop is not None else None
     turns = clock.epoch_turns(call)
+    if loop is not None and _counts_samples(clock, call, length, loop):
+        return "this counts samples, and it steps once per batch: the run ends long before that"
     if batches is None or not turns or _ends_early(clock, call):
         return ""
     epochs = epochs_of(turns)
@@ -231,6 +236,15 @@ def _per_batch(clock: ScheduleClock, call: SchedulerStep, length: Length) -> str
     if len(turns) > 1 or not epochs or symbolic.same(length.calls, epochs[0]):
         return ""
     return _compared(clock, length, symbolic.times(batches, epochs[0]))
+
+
+def _counts_samples(clock: ScheduleClock, call: SchedulerStep, length: Length, loop: Loop) -> bool:
+    """`epochs * len(data)` of the loader's data set, and not of a loader under the same name."""
+    samples = symbolic.parse(loop.loader.samples) if loop.loader is not None else None
+    if samples is None or symbolic.same(samples, batches_of(loop)) or _ends_early(clock, call):
+        return False
+    epochs = epochs_of(clock.epoch_turns(call)) or [{(): 1.0}]
+    return any(symbolic.same(length.calls, symbolic.times(samples, each)) for each in epochs)
 
 
 def _per_epoch(

@@ -396,6 +396,9 @@ def instantiate(
             if default is not None and rest is None and name not in given:  # else it may be given
                 made.attributes[name] = _default_of(m, default, node)
         made.attributes.update((name, kept(value, name)) for name, value in given.items())
+        complete = cls.lookup("__post_init__")
+        if isinstance(complete, Function) and (cls.fields or made.attributes):
+            start(m, complete, [made], {}, node)
         if (container := container_in(made)) is not None:
             call(m, LibraryMethod(container, "__init__"), args, kwargs, node, rest)
     elif isinstance(made, (Optimizer, Scheduler, Dataset, Sampler)):

@@ -21,6 +21,7 @@ from trueloop.doctor.static.interpreter.values import (
     Constant,
     Function,
     Instance,
+    LibraryName,
     Method,
     OpaqueObject,
     Sequence,
@@ -291,6 +292,7 @@ def _loader(call: LibraryCall) -> Value:
     found.length = _length(found, found.batch_size)
     found.length_by_default = _length(found, by_default(call.machine, found.batch_size))
     found.attributes.update({"dataset": given or NONE})
+    found.samples = _samples(call, found)
     if sampler is not None:
         found.attributes["batch_sampler" if batch_sampler is not None else "sampler"] = sampler
         inner = sampler.attributes.get("sampler")
@@ -340,6 +342,16 @@ def _length(loader: Loader, batch: Size) -> int | None:
     if loader.sampler is not None or loader.drop_last is None:
         return None
     return size // batch if loader.drop_last else -(-size // batch)
+
+
+def _samples(call: LibraryCall, loader: Loader) -> Size:
+    """The length of its data set, where that is not the number of batches."""
+    m, given = call.machine, call.arg(0, "dataset")
+    several = (by_default(m, loader.batch_size) or 0) > 1
+    if given is None or not several or loader.sampler is not None or call.open:
+        return None
+    with aside(m):
+        return m.size(m.call_value(LibraryName("builtins.len"), [given], node=call.node))
 
 
 def _look_at_workers(call: LibraryCall, loader: Loader) -> None:
