@@ -99,6 +99,8 @@ class Sequence(Value):
     """Something was added that nobody can count."""
     sites: frozenset[int] = frozenset()
     """The statements that add to it, by identity."""
+    filler: Any = None
+    """The number that makes it as long as others."""
     born: int = field(default_factory=births.__next__)
 
     def __post_init__(self) -> None:

@@ -40,6 +40,7 @@ from trueloop.doctor.static.stubs import repeated_layers, tensor_shapes as shape
 from trueloop.doctor.static.stubs.batch_means import notice_division, notice_weight
 from trueloop.doctor.static.stubs.containers import container_of, extend
 from trueloop.doctor.static.stubs.options import by_default
+from trueloop.doctor.static.stubs.padded_lists import filled_up, repeated
 from trueloop.doctor.static.stubs.statistics import notice_arithmetic
 from trueloop.doctor.static.stubs.tensors import combine, derive
 from trueloop.doctor.static.stubs.thresholds import notice_threshold
@@ -182,7 +183,6 @@ def arithmetic(m: Interpreter, sign: ast.operator, left: Any, right: Any, node: 
 
 
 def _arithmetic(m: Interpreter, sign: ast.operator, left: Any, right: Any, node: ast.AST) -> Value:
-    """One operation on two values."""
     if isinstance(sign, ast.Div):
         notice_division(m, left, right, node)
     if isinstance(left, Tensor) or isinstance(right, Tensor):
@@ -197,7 +197,7 @@ def _arithmetic(m: Interpreter, sign: ast.operator, left: Any, right: Any, node:
         extend(left, right)
         return left
     if isinstance(left, Sequence) and isinstance(sign, ast.Mult):
-        return Sequence(left.kind, list(left.values), True, turns=m.turns_begun)
+        return repeated(m, left, right, node)
     a, b = m.key(left), m.key(right)
     if type(sign) in (ast.Add, ast.Mult) and b < a:
         a, b = b, a
@@ -216,9 +216,8 @@ def _added(m: Interpreter, *lists: Sequence | Parameters) -> Sequence:
     """`[...] + [...]`, or `list(encoder.parameters()) + list(decoder.parameters())`."""
     values = [part for each in lists for part in getattr(each, "values", [each])]
     kind = getattr(lists[0], "kind", "list")
-    return Sequence(
-        kind, values, any(getattr(each, "open", False) for each in lists), turns=m.turns_begun
-    )
+    is_open = any(getattr(each, "open", False) for each in lists)
+    return filled_up(Sequence(kind, values, is_open, turns=m.turns_begun), lists)
 
 
 def is_number(value: object) -> bool:

@@ -16,12 +16,14 @@ from trueloop.doctor.static.interpreter.syntax import written
 from trueloop.doctor.static.interpreter.values import DictValue, Parameters, Sequence, Value
 from trueloop.doctor.static.stubs import repeated_layers
 from trueloop.doctor.static.stubs.optimizers import holder_of
+from trueloop.doctor.static.stubs.padded_lists import filled_up
 
 
 def add_to_list(m: Interpreter, items: Sequence, value: Value, node: ast.AugAssign) -> None:
     """`items += value`."""
     if isinstance(value, Sequence):
         extend(m, items, value.values, node.target, node)
+        filled_up(items, [value])
         items.open |= value.open
         items.uncounted |= value.length != len(value.values)
         return

@@ -48,6 +48,7 @@ from trueloop.doctor.static.interpreter.values import (
 from trueloop.doctor.static.stubs.checkpoints import state_of_pairs
 from trueloop.doctor.static.stubs.containers import free_name, named_so
 from trueloop.doctor.static.stubs.options import by_default
+from trueloop.doctor.static.stubs.padded_lists import filled_up
 from trueloop.doctor.static.stubs.settings import changeable, overridden
 from trueloop.doctor.static.stubs.tensors import add_up
 
@@ -416,6 +417,7 @@ def _extend(call: LibraryCall) -> Value:
         call.receiver.open = True
         return NONE
     values, whole = _listed(call, source)
+    filled_up(call.receiver, [source] if source is not None else [])
     if not whole or count_of(source) != len(values):
         call.receiver.uncounted = True
     extend(call.machine, call.receiver, values, _holder(call), call.node)

@@ -26,13 +26,13 @@ def padding_of(call: LibraryCall) -> frozenset[float]:
         return frozenset()
     m = call.machine
     with aside(m):
-        m.call_value(function, [Unknown("samples")], node=call.node)
+        batch = m.call_value(function, [Unknown("samples")], node=call.node)
         noted = [
             each
             for each in m.noted or []
             if isinstance(each.function, LibraryName) and each.function.name == _PADS
         ]
-    found = set[float]()
+    found = set[float]().union(*(each.padding for each in tensors_in(m, batch, call.node)))
     for each in noted:
         given = each.args[2] if len(each.args) > 2 else None
         found |= _number(each.kwargs.get("padding_value", given))

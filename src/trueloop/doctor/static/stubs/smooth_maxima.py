@@ -20,19 +20,20 @@ def factors_taken_back(tree: ast.AST) -> frozenset[int]:
     expression, or under a local name."""
     if not any(map(_is_smooth, nodes_of(tree, ast.Call))):
         return frozenset()
-    functions = [*nodes_of(tree, ast.FunctionDef), *nodes_of(tree, ast.Lambda)]
+    functions: list[ast.AST] = [*nodes_of(tree, ast.FunctionDef), *nodes_of(tree, ast.Lambda)]
     return frozenset(found for function in functions for found in _taken_back(function))
 
 
-def _taken_back(function: ast.FunctionDef | ast.Lambda) -> Iterator[int]:
+def _taken_back(function: ast.AST) -> Iterator[int]:
     named: dict[str, set[str]] = {}
     nodes = walk(function)
     for node in nodes:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             named.setdefault(node.targets[0].id, set()).update(_factors(node.value, {}))
     for node in nodes:
-        divides = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
-        if divides and shape(node.right) in _factors(node.left, named):
+        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div):
+            continue
+        if shape(node.right) in _factors(node.left, named):
             yield id(node)
 
 

@@ -21,7 +21,7 @@ from trueloop.doctor.static.interpreter.values import (
     Value,
     constant,
 )
-from trueloop.doctor.static.stubs import constant_gradients, tensor_shapes as shapes
+from trueloop.doctor.static.stubs import constant_gradients, padded_lists, tensor_shapes as shapes
 from trueloop.doctor.static.stubs.batch_means import notice_mean
 from trueloop.doctor.static.stubs.manual_updates import cleared, notice, owner_of
 from trueloop.doctor.static.stubs.one_hot import sum_over_classes
@@ -439,20 +439,20 @@ def make(call: LibraryCall, name: str) -> Tensor:
         sizes = [steps] if steps is not None else []
     if len(sizes) == 1 and isinstance(sizes[0], Sequence):
         sizes = sizes[0].values
-    shape = _shape_made(call, name, sizes)
     source = next(iter(_given(call)), None)
     needs = bool(call.const(-1, "requires_grad", False, False))
     dtype = call.arg(-1, "dtype")
     made = Tensor(
         made=call.place,
         known=True,
-        shape=shape,
+        shape=_shape_made(call, name, sizes),
         graph=False,
         loader=source.loader if source is not None else None,
         dtype=getattr(dtype, "name", "").rpartition(".")[2] or _dtype_made(call, name),
     )
     made.requires_grad, made.made_from = needs, list(call.args)
     made.counts = name == "arange"
+    made.padding = made.padding if sizes else padded_lists.padding_in(call.args)
     if name in ("zeros", "ones", "full"):
         value = {"zeros": 0, "ones": 1}.get(name, call.const(1, "fill_value"))
         made.fill = value if isinstance(value, (int, float)) else None

@@ -257,7 +257,7 @@ def add_up(m: Interpreter, source: Any, node: ast.AST) -> Value:
                 pass
         return m.unknown(node, (source,))
     made = derive(m, node, *parents, keeps_loss=True)
-    made.terms = source
+    made.terms, made.padding = source, parents[0].padding
     constant_gradients.add_up(made, parents)
     return made
 
@@ -335,6 +335,7 @@ def element(m: Interpreter, value: Tensor, index: Value, node: ast.AST) -> Tenso
             made.role = "input" if key == 0 else "target"
     else:
         made.shape, made.dtype = shapes.indexed(value.shape, index), value.dtype
+        made.padding = value.padding if isinstance(index, Sequence) else made.padding
     if isinstance(index, (Tensor, Unknown)):
         made.rows_of, made.rows_index = value, m.key(index)
         made.several_rows = index.shape is not None and len(index.shape) == 1 != index.shape[0]
