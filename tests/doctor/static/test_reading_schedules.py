@@ -141,3 +141,71 @@ def test_timm_counts_itself() -> None:
     calls = [each for each in found if isinstance(each, SchedulerStep)]
     assert len(calls) == 2
     assert all(call.metric is not None and not call.scheduler.known for call in calls)
+
+
+@pytest.mark.parametrize(
+    ("then", "expected"),
+    [
+        ("", 7),
+        ("own.steps = 9", 9),
+        ("vars(own).update(loaded())", "SimpleNamespace@14.steps"),
+        ("own.__dict__.update(loaded())", "SimpleNamespace@14.steps"),
+        ("setattr(own, loaded(), 9)", "SimpleNamespace@14.steps"),
+        ("parser.parse_args(namespace=own)", "SimpleNamespace@14.steps"),
+    ],
+)
+def test_settings_by_their_names(then: str, expected: object) -> None:
+    scheduler = made(
+        f"""
+        from types import SimpleNamespace
+        own = SimpleNamespace(steps=7)
+        {then}
+        L.StepLR(optimizer, own.steps)
+        """
+    )
+    assert scheduler.arguments["step_size"] == expected
+
+
+def test_the_fields_of_a_dataclass_are_completed() -> None:
+    scheduler = made(
+        """
+        from dataclasses import dataclass
+        @dataclass
+        class Run:
+            steps: int = 4
+            def __post_init__(self):
+                self.decay = L.StepLR(optimizer, 2 * self.steps)
+        Run(steps=6)
+        """
+    )
+    assert scheduler.arguments["step_size"] == 12
+
+
+@pytest.mark.parametrize(
+    ("setting", "asked", "after", "expected"),
+    [
+        ("'update'", "own.unit == 'epoch'", "", True),
+        ("'epoch'", "own.unit == 'epoch'", "", False),
+        ("'none'", "own.unit == 'epoch'", "", False),  # switched off
+        ("'update'", "own.unit == 'epoch'", "own.unit = 'epoch'", False),
+        ("'update'", "own.unit == 'epoch'", "# decay.step()", False),
+        ("2", "own.unit == 3", "", False),  # a count
+    ],
+)
+def test_a_tick_for_another_setting(setting: str, asked: str, after: str, expected: bool) -> None:
+    text = HEAD + textwrap.dedent(
+        f"""
+        from types import SimpleNamespace
+        own = SimpleNamespace(unit={setting})
+        decay = L.StepLR(optimizer, 2)
+        for epoch in range(9):
+            optimizer.zero_grad()
+            model(torch.randn(8, 4)).mean().backward()
+            optimizer.step()
+            if {asked}:
+                decay.step()
+            {after}
+        """
+    )
+    found = [each.code for each in check_text(text, "<text>", strict=True).findings]
+    assert ("TL606" in found) is expected
