@@ -28,7 +28,8 @@ def _mode(call: LibraryCall) -> Value:
         # It does what it does, and calls torch's by `super()`.
         if mode is False:
             call.emit(ModeSet, model=model, training=False)
-        asked = [Constant(False)] if own.name == "train" and call.name == "eval" else call.args
+        by_train = call.name == "eval" and own.name.endswith("train")
+        asked = [Constant(False)] if by_train else call.args
         enter(call.machine, own, [model, *asked], call.kwargs, call.node)
         return model
     set_mode(call.machine, model, mode, call.node)
