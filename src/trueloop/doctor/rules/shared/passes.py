@@ -67,7 +67,23 @@ def pass_of(event: Event) -> Turn | None:
         names = [over, *_parts(last.loop.place.function)]
         if any(names_validation(name) for name in names if name):
             return last
+        if last.loop.counted or not isinstance(event, ModelForward) or not _is_inside(event, last):
+            return turn
     return turn
+
+
+def _is_inside(event: ModelForward, turn: Turn) -> bool:
+    """The loop is in a method of what the module belongs to: it goes over the parts of a model."""
+    holder = turn.loop.place.function.partition(".")[0]
+    return any(holder == each.kind.rpartition(".")[2] for each in _wholes(event.model))
+
+
+def _wholes(model: Model) -> list[Model]:
+    """What a module is a part of, and what that is a part of."""
+    found: list[Model] = [*model.parents[:1]]
+    while found and found[-1].parents and len(found) < 8:
+        found.append(found[-1].parents[0])
+    return found
 
 
 def named_validation(event: Event) -> bool:

@@ -155,7 +155,8 @@ def _method(
     if known is not None:
         if name in _CHANGES and isinstance(receiver, (Sequence, DictValue)):
             m.history.write(receiver)
-        return known(LibraryCall(m, node, name, args, kwargs, receiver, rest is not None))
+        is_open = rest is not None
+        return known(LibraryCall(m, node, name, args, kwargs, receiver, is_open, rest or ()))
     everything = [*args, *kwargs.values(), *(rest or [])]
     m.reach.unresolved.add(name)
     if name in BACKWARD:

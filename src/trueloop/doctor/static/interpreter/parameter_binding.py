@@ -58,8 +58,10 @@ def bind_parameters(
             scope.assigned_at[name] = m.turns_begun
     if spec.vararg is not None:
         extra = list(args[len(names) :])
+        for each in rest or []:  # `*layers`, whose end is not known
+            extra += each.values if isinstance(each, Sequence) else [each]
         scope.variables[spec.vararg.arg] = Sequence(
-            "tuple", [*extra, *(rest or [])], rest is not None, turns=m.turns_begun
+            "tuple", extra, rest is not None, turns=m.turns_begun
         )
     if spec.kwarg is not None:
         scope.variables[spec.kwarg.arg] = DictValue(

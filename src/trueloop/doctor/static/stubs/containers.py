@@ -60,7 +60,8 @@ def fill(call: LibraryCall, model: Model, short: str) -> None:
         parts = list(first.children.items())
     model.complete &= not call.open
     if call.open and not call.kwargs:
-        model.samples = bool(call.spread) and all(map(_are_samples, call.spread))
+        lists = [each for each in call.spread if not isinstance(each, DictValue)]
+        model.samples = bool(lists) and all(map(_are_samples, lists))
     for each in call.spread:  # `nn.Sequential(*[Layer() for _ in range(count)])`
         if isinstance(each, Sequence):
             parts += [(str(len(parts) + i), value) for i, value in enumerate(each.values)]
