@@ -79,7 +79,7 @@ def _is_inside(event: ModelForward, turn: Turn) -> bool:
 
 
 def _wholes(model: Model) -> list[Model]:
-    """What a module is a part of, and what that is a part of."""
+    """The module that a part belongs to, and the one that this belongs to."""
     found: list[Model] = [*model.parents[:1]]
     while found and found[-1].parents and len(found) < 8:
         found.append(found[-1].parents[0])
