@@ -49,7 +49,7 @@ augmentation (masked words, pairs and negative samples are the task itself).
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Backward, ModelForward
+from trueloop.doctor.model.events import Backward, Ended, ModelForward
 from trueloop.doctor.model.things import Dataset
 from trueloop.doctor.model.value_events import TransformSet
 from trueloop.doctor.rules.base import Rule
@@ -63,6 +63,9 @@ class ValidationAugmented(Rule):
         super().__init__()
         self._trained: dict[Dataset, Dataset] = {}
         """The whole data set -> the part of it that is trained on."""
+        self._learned: set[Dataset] = set()
+        self._evaluated: dict[Dataset, Dataset] = {}
+        """Parts of data sets that were trained on by a different part, each with the whole."""
         self._set: dict[Dataset, TransformSet] = {}
         """The transform that it was given last, if nothing was read since."""
 
@@ -85,6 +88,7 @@ class ValidationAugmented(Rule):
         loader = trained_loader(event)
         if loader is not None and loader.dataset is not None:
             parts = list(lineage(loader.dataset))
+            self._learned.add(parts[0])
             if len(parts) > 1:
                 self._trained[parts[-1]] = parts[0]
 
@@ -95,9 +99,16 @@ class ValidationAugmented(Rule):
         if loader is None or loader.dataset is None or (event.grad and event.training is not False):
             return
         part, whole = loader.dataset, list(lineage(loader.dataset))[-1]
-        trained = self._trained.get(whole)
-        if trained is None or part is whole or part is trained:
+        if whole not in self._trained or part is whole or part is self._trained[whole]:
             return
+        self._evaluated.setdefault(part, whole)
+
+    def on_ended(self, event: Ended) -> None:
+        for part, whole in self._evaluated.items():
+            if part not in self._learned:  # as that of the next task, or of the next fold
+                self._report(part, whole)
+
+    def _report(self, part: Dataset, whole: Dataset) -> None:
         named = [draw for draw in part.draws or () if draw.name]
         if not named:
             return

@@ -15,6 +15,7 @@ from trueloop.doctor.model.events import (
 )
 from trueloop.doctor.model.things import Loop, Model, Tensor
 from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.own_parameters import has_parameters
 from trueloop.doctor.rules.shared.passes import Forwards, loops_of, named_validation, pass_of
 
 
@@ -53,6 +54,8 @@ class ValidationRule(Rule):
         if not event.grad_known or any(frozen.covers(event.model) for frozen in self.frozen):
             return False
         if any(isinstance(each, Tensor) and _is_special(each) for each in event.inputs):
+            return False
+        if _has_nothing_to_record(event):
             return False
         asleep = any(model.covers(event.model) for model in self.evaluating)
         if asleep and event.training is False:
@@ -104,6 +107,15 @@ class ValidationRule(Rule):
                 found.setdefault((kept.place, kept.since), []).append(kept)
         several = [each for each in found.values() if len({kept.turn for kept in each}) > 1]
         return list({each[0].place: each[0] for each in several}.values())
+
+
+def _has_nothing_to_record(event: ModelForward) -> bool:
+    """A loss without parameters gets what was computed under `no_grad`."""
+    tensors = [each for each in event.inputs if isinstance(each, Tensor)]
+    if not tensors or any(each.graph is not False for each in tensors):
+        return False
+    family = list(event.model.family())
+    return all(each.complete for each in family) and not has_parameters(event.model)
 
 
 def _cuts_rows(loop: Loop) -> bool:
