@@ -110,12 +110,12 @@ class ValidationRule(Rule):
 
 
 def _has_nothing_to_record(event: ModelForward) -> bool:
-    """A loss without parameters gets what was computed under `no_grad`."""
+    """A loss without parameters compares what was computed under `no_grad`."""
+    model = event.model
     tensors = [each for each in event.inputs if isinstance(each, Tensor)]
-    if not tensors or any(each.graph is not False for each in tensors):
-        return False
-    family = list(event.model.family())
-    return all(each.complete for each in family) and not has_parameters(event.model)
+    is_bare = model.cls is not None and model.complete and not model.children
+    compares = len(tensors) > 1 and all(each.graph is False for each in tensors)
+    return is_bare and compares and not has_parameters(model)
 
 
 def _cuts_rows(loop: Loop) -> bool:
