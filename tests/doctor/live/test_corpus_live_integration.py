@@ -87,8 +87,12 @@ UNSEEN = frozenset(
     }
 )
 """Done by hand: the objects do not tell a limit from an average, nor what the parameters are."""
-FOR_READING = re.compile(r"from loops import|in torch\.load\(")
-"""In a program that does not run by itself: it trains on a file that nobody has."""
+FOR_READING = re.compile(
+    r"from (loops|recipes|masters|snapshots|engines)\b|import (recipes|masters|snapshots|engines)\b"
+    r"|in torch\.load\(|\.cuda\(\)"
+)
+"""In a program that does not run by itself: it needs a library or a file that nobody has, or a
+GPU."""
 GOOD = sorted(
     path
     for path in (Path(__file__).parents[1] / "rules" / "programs").glob("good_*.py")
