@@ -57,6 +57,9 @@ def _optimizer(call: LibraryCall) -> Value:
     optimizer.arguments = {name: constant(value) for name, value in call.kwargs.items()}
     if call.name == MUON:
         optimizer.all_matrices_of = held_whole(call, given)
+    if not (optimizer.models or optimizer.tensors):
+        # This run's options have left nothing. Torch refuses that: in a real run there is something.
+        optimizer.complete = False
     call.emit(Made, thing=optimizer)
     return optimizer
 
