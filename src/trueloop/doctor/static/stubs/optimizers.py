@@ -58,7 +58,7 @@ def _optimizer(call: LibraryCall) -> Value:
     if call.name == MUON:
         optimizer.all_matrices_of = held_whole(call, given)
     if not (optimizer.models or optimizer.tensors):
-        # This run's options have left nothing. Torch refuses that: in a real run there is something.
+        # This run's options have left nothing. Torch refuses that: a real run has something.
         optimizer.complete = False
     call.emit(Made, thing=optimizer)
     return optimizer
