@@ -97,6 +97,7 @@ from trueloop.doctor.rules.shared.passes import (
     pass_of,
     switches,
     takes_back,
+    wholes,
 )
 from trueloop.doctor.rules.shared.prediction_passes import PredictionPasses
 from trueloop.doctor.rules.shared.sampling_passes import SamplingPasses
@@ -345,7 +346,7 @@ class ValidatesInTrainMode(Rule):
         name = called(forward)
         what = "call" if place is not None or pass_of(forward) is None else "loop"
         if place is not None and place != forward.place:
-            name = _outermost(forward.model).name or name
+            name = [forward.model, *wholes(forward.model)][-1].name or name
         related = [(switch.place, "`eval()` calls this, which loses the mode")] if switch else []
         self.report(
             place or forward.place,
@@ -438,15 +439,6 @@ def _is_within(event: Event, place: Location) -> bool:
     """It happened in the function that a place is in, or in what that has called."""
     frames = (*event.stack, event.place)
     return any((each.path, each.function) == (place.path, place.function) for each in frames)
-
-
-def _outermost(model: Model) -> Model:
-    """The module that it is a part of, of a part, as far as there is one."""
-    for _ in range(8):
-        if len(model.parents) != 1:
-            break
-        model = model.parents[0]
-    return model
 
 
 def _own_name(function: str) -> str:

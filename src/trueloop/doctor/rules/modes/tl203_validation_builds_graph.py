@@ -56,7 +56,13 @@ from __future__ import annotations
 from trueloop.doctor.model.events import Ended, ModelForward
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Loop, Tensor
-from trueloop.doctor.rules.shared.passes import called, is_of_library, pass_of
+from trueloop.doctor.rules.shared.passes import (
+    called,
+    is_method_of_whole,
+    is_of_library,
+    pass_of,
+    wholes,
+)
 from trueloop.doctor.rules.shared.recorded_validation import ValidationRule
 from trueloop.doctor.rules.shared.trials import is_trial
 
@@ -101,7 +107,7 @@ class ValidationBuildsGraph(ValidationRule):
 
     def _report(self, forward: ModelForward, where: str) -> None:
         place, name = forward.place, called(forward)
-        if where == "prediction" or _is_of_a_part(forward):
+        if where == "prediction" or is_method_of_whole(place.function, forward.model):
             place, name = _call_in_the_loop(forward, name)
         self.report(
             place,
@@ -115,24 +121,13 @@ class ValidationBuildsGraph(ValidationRule):
         )
 
 
-def _is_of_a_part(forward: ModelForward) -> bool:
-    """A method of the whole, which the loop calls, calls the part."""
-    holder, whole = forward.place.function.partition(".")[0], forward.model
-    while whole.parents:
-        whole = whole.parents[0]
-        if whole.kind.rpartition(".")[2] == holder:
-            return True
-    return False
-
-
 def _call_in_the_loop(forward: ModelForward, name: str) -> tuple[Location, str]:
     """The call in the loop over data that leads to a forward of a part, and the name of the whole:
     `model.encode(x)` calls several parts."""
-    turn, whole = pass_of(forward), forward.model
+    turn = pass_of(forward)
     loop = turn.loop.place if turn is not None else forward.place
     for each in forward.stack:
         if each.path == loop.path and loop.line <= each.line <= loop.end_line:
-            while whole.parents:
-                whole = whole.parents[0]
+            whole = [forward.model, *wholes(forward.model)][-1]
             return each, whole.name or name
     return forward.place, name

@@ -67,19 +67,23 @@ def pass_of(event: Event) -> Turn | None:
         names = [over, *_parts(last.loop.place.function)]
         if any(names_validation(name) for name in names if name):
             return last
-        if last.loop.counted or not isinstance(event, ModelForward) or not _is_inside(event, last):
+        # A method of a model may go over its parts.
+        of_parts = isinstance(event, ModelForward) and is_method_of_whole(
+            last.loop.place.function, event.model
+        )
+        if last.loop.counted or not of_parts:
             return turn
     return turn
 
 
-def _is_inside(event: ModelForward, turn: Turn) -> bool:
-    """The loop is in a method of what the module belongs to: it goes over the parts of a model."""
-    holder = turn.loop.place.function.partition(".")[0]
-    return any(holder == each.kind.rpartition(".")[2] for each in _wholes(event.model))
+def is_method_of_whole(function: str, part: Model) -> bool:
+    """The function is a method of what a module belongs to."""
+    holder = function.partition(".")[0]
+    return any(holder == each.kind.rpartition(".")[2] for each in wholes(part))
 
 
-def _wholes(model: Model) -> list[Model]:
-    """The module that a part belongs to, and the one that this belongs to."""
+def wholes(model: Model) -> list[Model]:
+    """The module that a part belongs to, the one that this belongs to, and so on."""
     found: list[Model] = [*model.parents[:1]]
     while found and found[-1].parents and len(found) < 8:
         found.append(found[-1].parents[0])

@@ -17,6 +17,7 @@ _RENAMED = (
      "torch.amp."),
     (re.compile(r"^torch\.(?:cuda|cpu)\.amp\.GradScaler$"), "torch.amp.GradScaler"),
     (re.compile(r"^torch\.nn\.parameter\."), "torch.nn."),
+    (re.compile(r"^torch\.distributions\.\w+\.(?=[A-Z])"), "torch.distributions."),
     (re.compile(r"^torch\.autograd\.(?:grad_mode\.)?(?=no_grad|enable_grad|set_grad_enabled|inference)"),
      "torch."),
     (re.compile(r"^torch\.autograd\.variable\."), "torch.autograd."),

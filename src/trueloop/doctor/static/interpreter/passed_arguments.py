@@ -36,9 +36,7 @@ def where_left_out(m: Interpreter, name: str) -> Location | None:
     gives it a constant; None where it is given anything else."""
     for level in range(len(m.calls), 0, -1):
         where, definition = m.calls[level - 1]
-        args = getattr(definition, "args", None)
-        around = m.calls[level - 2][1] if level > 1 else m.modules[0].tree
-        call = _calls(around).get((where.line, where.column))
+        args, call = getattr(definition, "args", None), call_at(m, level)
         if args is None or call is None or any(isinstance(each, ast.Starred) for each in call.args):
             return None
         value, spread = _given(args, call, name)
@@ -52,13 +50,15 @@ def where_left_out(m: Interpreter, name: str) -> Location | None:
     return None
 
 
-def running_call(m: Interpreter) -> ast.Call | None:
-    """The call of the function that runs."""
-    if not m.calls:
-        return None
-    where = m.calls[-1][0]
-    around = m.calls[-2][1] if len(m.calls) > 1 else m.modules[0].tree
-    return _calls(around).get((where.line, where.column))
+def code_around(m: Interpreter, level: int) -> ast.AST:
+    """The function, or the file, that makes the call at this level of calls."""
+    return m.calls[level - 2][1] if level > 1 else m.modules[0].tree
+
+
+def call_at(m: Interpreter, level: int) -> ast.Call | None:
+    """The call at this level; at the number of all calls, that of the function that runs."""
+    where = m.calls[level - 1][0]
+    return _calls(code_around(m, level)).get((where.line, where.column))
 
 
 _MOST = 4
@@ -107,9 +107,7 @@ def _origin(m: Interpreter, name: str, level: int) -> tuple[ast.expr, int] | Non
         stored = _stores(m.modules[-1].tree).get(name, []) if level == len(m.calls) else []
         value = stored[0] if len(stored) == 1 else None
         return None if value is None else (value, 0)
-    where = m.calls[level - 1][0]
-    around = m.calls[level - 2][1] if level > 1 else m.modules[0].tree
-    call = _calls(around).get((where.line, where.column))
+    call = call_at(m, level)
     constructs = getattr(definition, "name", "") == "__init__"
     passing = _Passing(None, ("",))
     if call is not None:
@@ -157,9 +155,7 @@ def _outermost(m: Interpreter, node: ast.AST, name: str, passing: _Passing) -> L
         args = getattr(definition, "args", None)
         if args is None:
             break
-        parameter = _parameter(args, passing, name)
-        around = m.calls[level - 2][1] if level > 1 else m.modules[0].tree
-        call = _calls(around).get((where.line, where.column))
+        parameter, call = _parameter(args, passing, name), call_at(m, level)
         if not parameter or call is None:
             break
         passing = _given(args, call, parameter)

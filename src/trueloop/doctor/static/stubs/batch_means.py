@@ -11,7 +11,11 @@ from trueloop.doctor.model.things import Dataset, Loader, Tensor
 from trueloop.doctor.model.value_events import MeansOverSamples
 from trueloop.doctor.static.interpreter.counters import by_default
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
-from trueloop.doctor.static.interpreter.passed_arguments import running_call, where_left_out
+from trueloop.doctor.static.interpreter.passed_arguments import (
+    call_at,
+    code_around,
+    where_left_out,
+)
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls
 from trueloop.doctor.static.interpreter.survey import last_name
 from trueloop.doctor.static.interpreter.syntax import nodes_of, once, written
@@ -178,13 +182,13 @@ def _is_over(m: Interpreter, loader: Loader) -> bool:
 def _read_after(m: Interpreter, loader: Loader, node: ast.AST) -> bool:
     """`self.avg = self.sum / self.count` in a meter's `update`, which runs for each batch: the
     caller reads `losses.avg` when the loop is over."""
-    call = running_call(m)
+    call = call_at(m, len(m.calls)) if m.calls else None
     meter = call.func.value if call and isinstance(call.func, ast.Attribute) else None
     if call is None or not isinstance(meter, ast.Name):
         return False
     assigned = nodes_of(m.calls[-1][1], ast.Assign)
     kept = {last_name(each.targets[0]) for each in assigned if each.value is node}
-    around = m.calls[-2][1] if len(m.calls) > 1 else m.modules[0].tree
+    around = code_around(m, len(m.calls))
     line = next(turn.loop.place.line for turn in m.turns if turn.loop.loader is loader)
     loops = [each for each in nodes_of(around, ast.For) if each.lineno == line]
     return any(_holds(loop, call) for loop in loops) and any(

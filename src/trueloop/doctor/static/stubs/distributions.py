@@ -12,8 +12,6 @@ _SOFTMAX = ("Categorical", "OneHotCategorical")
 
 
 @calls(*(f"torch.distributions.{name}" for name in (*_SOFTMAX, "Bernoulli")))
-@calls(*(f"torch.distributions.categorical.{name}" for name in ("Categorical",)))
-@calls(*(f"torch.distributions.bernoulli.{name}" for name in ("Bernoulli",)))
 def _distribution(call: LibraryCall) -> Value:
     """Its samples and log-probabilities come from what it is given; its `probs` add up to one."""
     given = call.arg(0, "probs") or call.arg(1, "logits")
