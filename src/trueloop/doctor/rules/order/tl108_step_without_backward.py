@@ -174,7 +174,7 @@ class StepWithoutBackward(StepRule):
         reaching = [each for each in backwards(events) if feeds(each, optimizer) is not False]
         if self._live or not reaching:
             return None
-        steps = _steps(events)
+        steps = _last_steps(events)
         if not all(_is_applied(each, steps, optimizer) for each in reaching):
             return None  # its own backward is there, but elsewhere: TL103
         step = self._empty(optimizer)
@@ -240,7 +240,7 @@ class StepWithoutBackward(StepRule):
         earlier, later = before[: cleared[-1]], before[cleared[-1] :]
         if any(self._may_supply(each, optimizer) for each in later):
             return False
-        steps = _steps(earlier)
+        steps = _last_steps(earlier)
         return all(_is_applied(each, steps, optimizer, by_itself=True) for each in earlier)
 
     def _reaches(self, event: Backward, optimizer: Optimizer) -> bool:
@@ -272,7 +272,7 @@ class StepWithoutBackward(StepRule):
             if micro(step) is None or count < _TURNS:
                 continue
             always = frozenset.intersection(*(each.guards for each in again))
-            if self._is_cleared(step) and self._is_called(step, always):
+            if self._is_called(step, always) and self._is_cleared(step):
                 return step
         return None
 
@@ -323,15 +323,16 @@ def _remedy(step: OptimizerStep) -> str:
     return "Call `loss.backward()` before `step()`, on the loss that the model's output went into."
 
 
-def _steps(events: list[Event]) -> list[OptimizerStep]:
-    return [each for each in events if isinstance(each, OptimizerStep)]
+def _last_steps(events: list[Event]) -> list[OptimizerStep]:
+    """One for each optimizer."""
+    return [*{each.optimizer: each for each in events if isinstance(each, OptimizerStep)}.values()]
 
 
 def _is_applied(
     event: Event, steps: list[OptimizerStep], optimizer: Optimizer, *, by_itself: bool = False
 ) -> bool:
     """No gradients of the optimizer come from it (TL101, where they are cleared), or a different
-    optimizer stepped with them; or it has done so `by_itself`."""
+    optimizer stepped with them; or it has done so `by_itself`. `steps`: the last of each."""
     if not isinstance(event, Backward) or feeds(event, optimizer) is False:
         return True
     return any(
