@@ -132,6 +132,8 @@ class ModulesInPlainContainer(Rule):
     def _is_hidden(self, model: Model, layer: Model) -> bool:
         if layer.parents or model.covers(layer) or not has_parameters(layer):
             return False
+        if _is_held(layer, [model]) or _is_part_of_others(layer):
+            return False  # registered part by part, each under its own name
         if any(member in self.frozen or member in self.opaque for member in layer.family()):
             return False
         if not self._is_made_inside(model, layer) or _registers_parameters(model, layer):
@@ -200,6 +202,12 @@ def _registers_parameters(model: Model, layer: Model) -> bool:
     given = [member.parameters_of for member in model.family()]
     held = [one for each in given for one in each or ()]
     return None in given or _is_held(layer, held)
+
+
+def _is_part_of_others(layer: Model) -> bool:
+    """Its parameters are those of a different network, whose layers it was given."""
+    family = {*layer.family()}
+    return all(not family.issuperset(part.parents) for part in owners_of_parameters(layer))
 
 
 def _is_held(layer: Model, held: list[Model]) -> bool:

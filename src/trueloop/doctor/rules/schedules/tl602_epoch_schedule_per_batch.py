@@ -96,6 +96,8 @@ class EpochSchedulePerBatch(ScheduleRule):
         calls = clock.per_batch()
         if len(calls) < 2 or clock.twice() is not None or not clock.scheduler.known:
             return
+        if clock.now_and_then(calls):
+            return
         why = counted_in_epochs(clock, calls[0]) or gone_early(clock, calls[0])
         if not why:
             return

@@ -10,6 +10,7 @@ import bisect
 import itertools
 import math
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -123,6 +124,20 @@ class ScheduleClock:
 
     def per_batch(self) -> list[SchedulerStep]:
         return [call for call in self.plain() if self.batch_loop(call) is not None]
+
+    def now_and_then(self, ticks: list[SchedulerStep]) -> bool:
+        """Ticks do not come with each update: `if step % 1000 == 0: scheduler.step()`."""
+        sizes = [{each.size for each in step.windows} for step in self.steps]
+        own = {each.size for tick in ticks for each in tick.windows}
+        if sizes and not own <= set.intersection(*sizes):
+            return True
+        updated, ticked = self._batches(self.steps), self._batches(ticks)
+        return 2 * len(updated & ticked) < len(updated)
+
+    def _batches(self, events: Iterable[Event]) -> set[tuple[Loop, int]]:
+        """The turns of loops over batches that have one of these events."""
+        turns = (turn for event in events for turn in self.own(event))
+        return {(turn.loop, turn.index) for turn in turns if turn.loop.kind == "batches"}
 
     def per_epoch(self) -> list[SchedulerStep]:
         """Ticks in a loop over epochs and outside of those over batches."""

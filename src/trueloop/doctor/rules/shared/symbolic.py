@@ -24,6 +24,8 @@ _BATCHES = re.compile(
     re.IGNORECASE,
 )
 _EPOCHS = re.compile(r"epoch", re.IGNORECASE)
+_MULTIPLE = re.compile(r"\((?!1\*)[\d.e+]+\*")
+"""`(64*epochs // every)`: several for each epoch."""
 _NOT_EPOCHS = re.compile(
     r"len\(|step|iter|batch|update|start|warm|per_epoch|epoch_(len|size)", re.IGNORECASE
 )
@@ -171,6 +173,7 @@ def counts_epochs(quantity: Sum | None) -> bool:
         and 0 < count <= 1
         and _EPOCHS.search(product[0])
         and not _NOT_EPOCHS.search(product[0])
+        and not _MULTIPLE.search(product[0])
         for product, count in named
     )
 

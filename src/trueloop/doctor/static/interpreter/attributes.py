@@ -54,7 +54,7 @@ from trueloop.doctor.static.interpreter.values import (
     kept,
 )
 from trueloop.doctor.static.stubs.containers import item_in
-from trueloop.doctor.static.stubs.manual_updates import set_gradient
+from trueloop.doctor.static.stubs.manual_updates import GRADIENT, set_gradient
 from trueloop.doctor.static.stubs.modes import mode_of, write_mode
 from trueloop.doctor.static.stubs.optimizers import param_groups, set_groups, set_in_group
 from trueloop.doctor.static.stubs.tensors import (
@@ -86,7 +86,7 @@ def read(m: Interpreter, value: Value, name: str, node: ast.AST) -> Value:
     if isinstance(value, OpaqueObject):
         return _of_foreign(m, value, name)
     if isinstance(value, Unknown):
-        if name == "grad":
+        if name in GRADIENT:
             m.emit(GradRead, node, target=value, **m.modules[-1].survey.reading_of(node))
         return _of_unknown(m, value, name)
     if isinstance(value, Super):

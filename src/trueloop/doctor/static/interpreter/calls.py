@@ -226,6 +226,7 @@ def _foreign(
     found = m.unknown(node, [function, *owner, *everything])
     if owner and isinstance(node, ast.Call):
         statistics.notice(m, owner[0], last_name(node.func), args, kwargs, found)
+        found.number = not everything and last_name(node.func) == "item"
     return found
 
 

@@ -287,6 +287,8 @@ def _contained(
     m: Interpreter, kind: type[ast.cmpop], left: Any, right: Any, node: ast.expr
 ) -> Value:
     negated = kind is ast.NotIn
+    if isinstance(left, Unknown) and left.key in m.equal:
+        left = Constant(m.equal[left.key])  # an earlier test has shown it
     known = _known_items(right) if isinstance(left, Constant) else None
     if isinstance(left, Constant) and known is not None:
         m.spend(len(known) >> 8, node)

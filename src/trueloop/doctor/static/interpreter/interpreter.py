@@ -6,6 +6,7 @@ One machine makes one run: a path through the program with each open condition d
 from __future__ import annotations
 
 import ast
+import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
@@ -266,9 +267,9 @@ class Interpreter(Surroundings, ABC):
     def size(self, value: object) -> Size:
         """A number as far as it is known; see `events.Size`."""
         if isinstance(value, Constant):
-            if isinstance(value.value, (int, float)) and not isinstance(value.value, bool):
-                return int(value.value)
-            return None
+            number = value.value
+            known = isinstance(number, (int, float)) and not isinstance(number, bool)
+            return int(number) if known and math.isfinite(number) else None
         return value.key if isinstance(value, Unknown) else None
 
     def expose(self, values: Iterable[Value], callee: str, node: ast.AST) -> None:

@@ -81,15 +81,19 @@ def cleared(m: Interpreter, parameter: Tensor | None, node: ast.AST) -> None:
     m.emit(ZeroGrad, node, target=target, by_hand=True)
 
 
+GRADIENT = ("grad", "_grad")
+"""Attributes that hold a parameter's gradient: A3C's workers often use the second one."""
+
+
 def set_gradient(
     m: Interpreter, parameter: Tensor | None, name: str, value: object, node: ast.AST
 ) -> None:
     """`p.grad = value`, or `p.grad_sample = value`: from a gradient for each sample Opacus'
     optimizers make the gradient. `parameter`: None for something that is not known, as in a nested
     function that takes it from the function around."""
-    if name == "grad" and is_nothing(value):
+    if name in GRADIENT and is_nothing(value):
         cleared(m, parameter, node)
-    elif name in ("grad", "grad_sample") and not is_nothing(value):
+    elif name in (*GRADIENT, "grad_sample") and not is_nothing(value):
         m.emit(GradEdited, node, target=parameter)
 
 

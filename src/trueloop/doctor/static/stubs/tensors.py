@@ -29,7 +29,7 @@ from trueloop.doctor.static.stubs import constant_gradients, tensor_shapes as sh
 from trueloop.doctor.static.stubs.column_choices import where_chosen
 from trueloop.doctor.static.stubs.group_means import notice_group
 from trueloop.doctor.static.stubs.label_order import notice_slice
-from trueloop.doctor.static.stubs.manual_updates import notice, set_gradient
+from trueloop.doctor.static.stubs.manual_updates import GRADIENT, notice, set_gradient
 from trueloop.doctor.static.stubs.smooth_maxima import factors_taken_back
 from trueloop.doctor.static.stubs.thawing import thaws_later
 
@@ -372,7 +372,7 @@ def attribute_of(m: Interpreter, value: Tensor, name: str, node: ast.AST) -> Val
         made.grad_of = value.grad_of
         made.data_of = value if value.role == "parameter" else None
         return made
-    if name == "grad":
+    if name in GRADIENT:
         m.emit(GradRead, node, target=value, **m.modules[-1].survey.reading_of(node))
         made = Tensor(made=m.place(node))
         made.grad_of = value
@@ -438,7 +438,7 @@ def set_attribute(m: Interpreter, tensor: Tensor, name: str, value: object, node
         needs = constant(value)
         tensor.requires_grad = needs is not False
         flagged(m, tensor, needs, node)
-    elif name != "grad":
+    elif name not in GRADIENT:
         tensor.attributes[name] = value
 
 
