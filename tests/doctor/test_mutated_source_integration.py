@@ -97,9 +97,10 @@ def test_damaged_programs(tmp_path: Path, seed: int) -> None:
         "import torch\nx = torch\n" + "x = x.y(x)\n" * 3000,
         "import torch\nwhile True:\n  while True:\n    while True: torch.zeros(3)",
         "import torch\nfor i in range(10**12): torch.zeros(i)\nx = 'a' * 10**12\ny = 10**10**10",
+        "import torch\nx = torch.Tensor([1e999])[0]\nz = torch.zeros(float('inf'))",
     ],
     ids=["list", "functions", "calls", "sum", "ifs", "loops", "recursion", "self", "bases",
-         "options", "chain", "endless", "huge"],
+         "options", "chain", "endless", "huge", "infinite"],
 )  # fmt: skip
 def test_programs_made_to_take_long(tmp_path: Path, text: str) -> None:
     assert problems_of(tmp_path / "a.py", text) == []

@@ -37,7 +37,7 @@ def test_installed_hidden_and_built_files_are_left_out() -> None:
     make(
         ".git/x.py", ".venv/x.py", "env/x.py", "env/pyvenv.cfg", "lib/site-packages/x.py",
         "node_modules/x.py", "build/lib/x.py", "dist/x.py", "__pycache__/x.py", "a.egg-info/x.py",
-        "keep/x.py",
+        "__MACOSX/x.py", "keep/._x.py", "keep/x.py",
     )  # fmt: skip
     assert names(".") == ["keep/x.py"]
 

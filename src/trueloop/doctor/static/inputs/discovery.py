@@ -12,7 +12,7 @@ from trueloop.errors import ConfigError, nearest_path
 
 SUFFIXES = (".py", ".ipynb", ".md")
 SKIPPED_FOLDERS = frozenset(
-    {"site-packages", "dist-packages", "node_modules", "__pycache__", "__pypackages__"}
+    "site-packages dist-packages node_modules __pycache__ __pypackages__ __MACOSX".split()
 )
 BUILD_FOLDERS = frozenset({"build", "dist"})
 """Left out, unless they are packages of the project's own, with an `__init__.py`."""
@@ -105,6 +105,7 @@ def _below(
                     folders.append(path)
             elif (
                 entry.name.endswith(SUFFIXES)
+                and not entry.name.startswith("._")  # macOS keeps a file's attributes in these
                 and _is_file(entry)
                 and not is_excluded(os.path.abspath(path))
             ):
