@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 
 import pytest
 
@@ -13,6 +14,8 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # where a test asks for mor
 from order import dealt
 from warm_python import warm_forkserver, warm_workers
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a script's `pytest &`: all would inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 gc.disable()  # until all tests are collected: what is imported stays
 warm_forkserver()
 
