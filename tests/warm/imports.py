@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import linecache
 import pkgutil
 import platform
 from collections.abc import Iterable
@@ -29,6 +30,12 @@ RANKS = (
 _WATCHED = ("checkpoint", "cli", "evaluation", "feed", "loop", "run", "step", "tasks")
 """The rooms whose loops the doctor finds on the stack: it parses their files once in a process."""
 
+_SEEDS = (
+    "_compile.py", "_dynamo/eval_frame.py", "cuda/__init__.py", "cuda/random.py",
+    "mtia/__init__.py", "random.py", "xpu/__init__.py", "xpu/random.py",
+)  # fmt: skip
+"""`torch.manual_seed` keeps for each kind of GPU where it was called from, with lines of these."""
+
 
 def warm(modules: Iterable[str]) -> None:
     gc.disable()  # all that is made here stays
@@ -40,6 +47,8 @@ def warm(modules: Iterable[str]) -> None:
         _warm_command()
     import torch
 
+    for name in _SEEDS:
+        linecache.getlines(str(Path(torch.__file__).parent / name))
     torch.set_num_threads(1)
     gc.freeze()  # else the first collection in each child copies what it looks at
     gc.enable()
