@@ -74,6 +74,7 @@ UNSEEN = frozenset(
         "TL206-bad_attention_in_layers_added_in_place",
         "TL206-bad_attention_in_many_blocks",
         "TL206-bad_rate_of_the_options",
+        "TL305-bad_at_the_start_of_a_pass_of_rows",  # whose rows they are is read in source
         "TL408-bad_one_hot_focal_loss",  # the one-hot rows have no name when the backward begins
         "TL604-bad_callback_is_given_the_score",  # a name's origin is read in source
         "TL603-bad_cosine_by_a_function_per_epoch",  # all steps before its end are made

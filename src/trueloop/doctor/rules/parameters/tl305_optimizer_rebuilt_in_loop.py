@@ -42,11 +42,11 @@ for epoch in range(epochs):
 
 In every iteration of one loop, unconditionally, an optimizer with a state is created at the same
 line from the same model and steps in the batches of that iteration; the loop runs over epochs of
-one loader, or over batches. Not reported: folds, trials, tasks, clients, stages and rounds (a
-different model or loader, an inner loop over epochs, or a loop with such a name), weights that are
-restored or copied, layers that are frozen or unfrozen in between, an optimizer whose state is
-loaded, plain SGD (it has no state), and optimizers of other tensors than a model's (attacks, inner
-loops).
+one loader, or of rows of the same tensors, or over batches. Not reported: folds, trials, tasks,
+clients, stages and rounds (a different model or loader, an inner loop over epochs, or a loop with
+such a name), weights that are restored or copied, layers that are frozen or unfrozen in between, an
+optimizer whose state is loaded, plain SGD (it has no state), and optimizers of other tensors than a
+model's (attacks, inner loops).
 """
 
 from __future__ import annotations
@@ -54,16 +54,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from trueloop.doctor.model.events import (
+    BatchFetched,
     Event,
     FlagsSet,
     LoopEntered,
     Made,
     ManualUpdate,
+    ModelForward,
     OptimizerStep,
     Replaced,
     StateDictLoaded,
 )
-from trueloop.doctor.model.things import Loop, Model, Optimizer, Turn
+from trueloop.doctor.model.known_values import contents
+from trueloop.doctor.model.things import Loop, Model, Optimizer, Tensor, Turn
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.passes import words
 
@@ -89,6 +92,8 @@ class Build:
     event: Made
     optimizer: Optimizer
     steps: list[OptimizerStep] = field(default_factory=list)
+    rows_of: frozenset[Tensor] = frozenset()
+    """The data whose rows the batch of its first step has, as far as known."""
 
     @property
     def turn(self) -> Turn:
@@ -105,6 +110,8 @@ class OptimizerRebuiltInLoop(Rule):
         self.reported: set[Loop] = set()
         self.guards: dict[Loop, frozenset[str]] = {}
         """The events that the whole loop depends on."""
+        self.rows_of: dict[Loop, frozenset[Tensor]] = {}
+        """The data whose rows loops over batches by hand give to a model."""
 
     def on_loop_entered(self, event: LoopEntered) -> None:
         self.guards[event.loop] = event.guards
@@ -116,12 +123,23 @@ class OptimizerRebuiltInLoop(Rule):
         if event.guards <= self.guards.get(event.turns[-1].loop, frozenset()):
             self.builds[made] = Build(event, made)
 
+    def on_batch_fetched(self, event: BatchFetched) -> None:
+        if self.builds and event.loader is None:
+            self.rows_of[event.loop] = _rows_of(event.batch, *contents(event.batch))
+
+    def on_model_forward(self, event: ModelForward) -> None:
+        turn = event.turn
+        if self.builds and turn is not None and turn.loop.loader is None and event.grad:
+            self.rows_of[turn.loop] = self.rows_of.get(turn.loop) or _rows_of(*event.inputs)
+
     def on_optimizer_step(self, event: OptimizerStep) -> None:
         build = self.builds.get(event.optimizer)
         if build is None:
             return
         build.steps.append(event)
         if len(build.steps) == 1:
+            if event.turn is not None:
+                build.rows_of = self.rows_of.get(event.turn.loop, frozenset())
             self._check(build)
 
     def on_state_dict_loaded(self, event: StateDictLoaded) -> None:
@@ -200,14 +218,28 @@ def _steps_in(build: Build) -> tuple[object, ...] | None:
     inner = step.turns[depth:]
     if build.turn.loop.kind == "batches":
         return () if not inner else None
-    if build.turn.loop.kind == "epochs" and len(inner) == 1 and inner[0].loop.kind == "batches":
-        loop = inner[0].loop
-        if loop.counted and build.event.place.function != build.turn.loop.place.function:
-            return (
-                None  # a function that draws its batches by itself, maybe of a new task each time
-            )
-        return (loop.place[:3], loop.loader)
-    return None
+    if build.turn.loop.kind != "epochs" or not inner or inner[-1].loop.kind != "batches":
+        return None
+    loop = inner[-1].loop
+    generated = len(inner) > 1
+    if generated and not all(_is_of_a_generator(each.loop, step) for each in inner[:-1]):
+        return None
+    elsewhere = build.event.place.function != build.turn.loop.place.function
+    # Who draws batches by hand may draw those of a new task each time.
+    if (generated or (loop.counted and elsewhere)) and not build.rows_of:
+        return None
+    return (loop.place[:3], loop.loader, build.rows_of)
+
+
+def _rows_of(*batch: object) -> frozenset[Tensor]:
+    found = (each.rows_of for each in batch if isinstance(each, Tensor))
+    return frozenset(each for each in found if each is not None)
+
+
+def _is_of_a_generator(loop: Loop, step: OptimizerStep) -> bool:
+    """It is in a function that did not call the step: it yields to the loop that did."""
+    functions = {step.place.function, *(each.function for each in step.stack)}
+    return loop.kind == "other" and loop.place.function not in functions
 
 
 def _starts_afresh(event: Event, loop: Loop) -> bool:
