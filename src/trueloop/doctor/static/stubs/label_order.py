@@ -32,6 +32,9 @@ _SAME = frozenset(
     " requires_grad_ split chunk tensor_split".split()
 )
 
+_SEVERAL = 10
+"""Samples of a label that fill most of a batch."""
+
 
 def sorted_by_label(m: Interpreter, tensors: list[Value]) -> Location | None:
     """Where the labels among the tensors of a data set were put in order."""
@@ -44,7 +47,45 @@ def sorted_by_label(m: Interpreter, tensors: list[Value]) -> Location | None:
         node = _at(tree, place) if tree is not None else None
         if tree is not None and node is not None and is_ordered(node, tree):
             return place
+        if node is not None and isinstance(tensor, Tensor) and _joins_one_label_each(node, tensor):
+            return place
     return None
+
+
+def _joins_one_label_each(node: ast.expr, joined: Tensor) -> bool:
+    """The labels were put together of parts that are full of one number each, wherever these were
+    made, and no two of the same one."""
+    call = _unwrapped(node)
+    while call is not node and len(joined.of) == 1 and isinstance(joined.of[0], Tensor):
+        joined = joined.of[0]  # before its shape or type changed
+    is_join = isinstance(call, ast.Call) and _last(call.func) in ("cat", "concat", "concatenate")
+    if not isinstance(call, ast.Call) or not is_join or not _along_rows(call):
+        return False
+    numbers = [each.fill if isinstance(each, Tensor) else None for each in joined.of]
+    lengths = [_length(each) for each in joined.of]
+    if None in numbers or not len({*numbers}) == len(numbers) > 1 or min(lengths) < _SEVERAL:
+        return False
+    # Where a loop has more turns than were gone through, it has to count the labels.
+    return _length(joined) == sum(lengths) or all(_is_counted(each) for each in joined.of)
+
+
+def _is_counted(part: Value) -> bool:
+    """The number that it is full of counts the turns of a loop."""
+    if isinstance(part, Tensor) and len(part.of) == 1:
+        part = part.of[0]  # before its type changed
+    label = part.made_from[1] if isinstance(part, Tensor) and len(part.made_from) > 1 else None
+    return isinstance(label, Constant) and bool(label.loop_variant) and label.modulo is None
+
+
+def _along_rows(join: ast.Call) -> bool:
+    """The parts follow one another as rows: they do not stand side by side."""
+    along = [*join.args[1:], *(each.value for each in join.keywords if each.arg in ("dim", "axis"))]
+    return all(written(each) == "0" for each in along)
+
+
+def _length(part: Value) -> int:
+    rows = part.shape[0] if isinstance(part, Tensor) and part.shape else None
+    return rows if isinstance(rows, int) else 0
 
 
 def notice_slice(
@@ -113,7 +154,7 @@ def is_ordered(node: ast.expr, tree: ast.Module, depth: int = 6) -> bool:
         return False
     name = _last(node.func)
     if name in _JOINS and node.args:
-        return _joins_labels(node.args[0], tree, depth - 1)
+        return _along_rows(node) and _joins_labels(node.args[0], tree, depth - 1)
     if name in ("repeat_interleave", "repeat"):
         return _repeats_each(node, name, tree)
     if name in _SAME:
