@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from trueloop.doctor.model.findings import Location
@@ -36,6 +36,14 @@ _TASKS = re.compile(r"mask|corrupt|negativ|pair|triplet|sampl|token|window|segme
 _RESTORES = re.compile(r"denois|inpaint|degrad|restor", re.I)
 """Of a data set or a function: the target is the sample before it was spoilt."""
 TRANSFORM_LIBRARIES = frozenset("torchvision albumentations kornia monai".split())
+_SLOT = re.compile(r"_?(train_?)?(transforms?|augment\w*)", re.I)
+"""An attribute of a data set that changes the samples."""
+_NO_AUGMENTATION = re.compile(
+    r"lambda|view|twice|two|simclr|byol|moco|dino|quant|binar|diffus|timestep|pick|choose|select"
+    r"|caption|question|prompt|collat|__getitem__|__iter__",
+    re.I,
+)
+"""A random change of samples that a validation may need: views of one image, dequantization."""
 CHANGES = re.compile(r"epoch|step|iter|time|round|info", re.I)
 """A seed that is written so may be a different one each time that a worker starts."""
 _DRAWS = re.compile(r"rand|normal|uniform|bernoulli")
@@ -64,16 +72,26 @@ class WorkerSeed(NamedTuple):
     place: Location
 
 
-def augmenting(functions: Iterable[str]) -> str:
-    """The innermost of these functions, outermost first, that augments by its name; empty if there
-    is none, or if one inside of it makes the task (masked tokens, negative samples)."""
+def augmenting(functions: Iterable[str], transforms: Collection[str] = ()) -> str:
+    """The innermost of these functions, outermost first, that augments: by its name, or as one of
+    the data set's `transforms`. Empty if there is none, or if one inside of it makes the task
+    (masked tokens, negative samples)."""
+    held = ""
     for name in reversed([*functions]):
         shown = name.removesuffix(".__call__").removesuffix(".forward")
-        if _TASKS.search(shown.rpartition(".")[2]) or _RESTORES.search(shown):
+        last = shown.rpartition(".")[2]
+        if _TASKS.search(last) or _RESTORES.search(shown):
             return ""
         if AUGMENTS.search(name):
             return shown
-    return ""
+        if last in transforms and not _NO_AUGMENTATION.search(shown):
+            held = held or shown
+    return held
+
+
+def holds_transform(attribute: str) -> bool:
+    """An attribute of a data set says by its name that it changes the samples."""
+    return _SLOT.fullmatch(attribute) is not None
 
 
 def is_random_transform(library: str, kind: str) -> bool:

@@ -33,13 +33,15 @@ from trueloop.doctor.live.objects import inspection
 from trueloop.doctor.live.probes import class_source
 from trueloop.doctor.model import randomness
 from trueloop.doctor.model.findings import Location
-from trueloop.doctor.model.randomness import CHANGES, Draw, WorkerSeed, augmenting
+from trueloop.doctor.model.randomness import CHANGES, Draw, WorkerSeed
 from trueloop.doctor.model.things import Loader
 
 if TYPE_CHECKING:
     from torch.utils.data import DataLoader
 
 _DEPTH = 6
+_MOST = 64
+"""Names of transforms."""
 _BOUND = (MethodType, BuiltinMethodType)
 _NAMED = (FunctionType, BuiltinFunctionType, MethodType, type)
 _PLAIN_CALLS = re.compile(
@@ -60,7 +62,7 @@ def look_at(loader: DataLoader[Any], thing: Loader) -> None:
 
 def draws_of(dataset: object) -> list[Draw]:
     """The random draws of reading a sample of a data set."""
-    reader = _Reader()
+    reader = _Reader(_transforms_of(dataset))
     reader.read_dataset(dataset)
     flag = next((name for name, value in _flags(dataset) if value is True), "")
     return [draw._replace(name=draw.name or flag) for draw in reader.draws()]
@@ -77,10 +79,34 @@ def _flags(dataset: object) -> list[tuple[str, Any]]:
     return found
 
 
+def _transforms_of(dataset: object) -> set[str]:
+    """The names of the functions and classes that a data set holds as its transforms."""
+    waiting: list[tuple[Any, int]] = []
+    for _ in range(_DEPTH):
+        own = inspection.attributes(dataset)
+        waiting += [(held, 0) for name, held in own.items() if randomness.holds_transform(name)]
+        dataset = own.get("dataset")
+    found: set[str] = set()
+    while waiting and len(found) < _MOST:
+        value, depth = waiting.pop()
+        if inspection.is_a(value, MethodType):
+            value = value.__func__
+        if inspection.is_a(value, FunctionType):
+            found.add(value.__name__)
+        elif inspection.is_a(value, (list, tuple)):
+            waiting += [(each, depth) for each in inspection.entries(value)]
+        elif depth < _DEPTH and not inspection.is_a(value, (type, ModuleType, torch.Tensor)):
+            found.add(type(value).__name__)
+            held = inspection.attributes(value).values()
+            waiting += [(each, depth + 1) for each in held]
+    return found
+
+
 class _Reader:
     """Goes through the functions that read a sample."""
 
-    def __init__(self) -> None:
+    def __init__(self, transforms: set[str]) -> None:
+        self._transforms = transforms
         self._drawn: list[tuple[int | None, Draw]] = []
         """Each with the `id` of the user's own generator that it is from."""
         self._made: dict[int, Location | None] = {}
@@ -89,6 +115,9 @@ class _Reader:
 
     def draws(self) -> list[Draw]:
         return [draw for generator, draw in self._drawn if generator not in self._reseeded]
+
+    def _augmenting(self, inside: tuple[str, ...]) -> str:
+        return randomness.augmenting(inside, self._transforms)
 
     def read_dataset(self, dataset: object, depth: int = 0) -> None:
         if depth > _DEPTH:
@@ -198,7 +227,7 @@ class _Reader:
         called = scope.resolve(function)
         library = _library(receiver, name, called)
         if library:
-            self._drawn.append((None, Draw(library, place, augmenting(inside))))
+            self._drawn.append((None, Draw(library, place, self._augmenting(inside))))
         elif called is not UNKNOWN:
             self.apply(called, place, inside, depth + 1)
         elif isinstance(function, ast.Name):
@@ -215,7 +244,7 @@ class _Reader:
     ) -> None:
         if id(generator) not in self._made:
             self._made[id(generator)] = scope.made(node)
-        draw = Draw("", place, augmenting(inside), self._made[id(generator)])
+        draw = Draw("", place, self._augmenting(inside), self._made[id(generator)])
         self._drawn.append((id(generator), draw))
 
 

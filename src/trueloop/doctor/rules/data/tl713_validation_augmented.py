@@ -40,11 +40,12 @@ val_set = Subset(val_data, order[cut:])
 
 Two parts of one data set object are read, one for training and one for evaluation without gradients
 or in eval mode, and reading a sample draws random numbers in an augmentation: a `Random...`
-transform of a library, or user code with such a name. In source, also two assignments to the
-transform of one object, through two of its parts (`train_set.dataset.transform = a`, then
-`val_set.dataset.transform = b`), with no forward pass in between. Not reported: separate objects
-for each part, a wrapper that augments only the training part, and draws that are not an
-augmentation (masked words, pairs and negative samples are the task itself).
+transform of a library, user code with such a name, or a function or object that the data set holds
+as its `transform`. In source, also two assignments to the transform of one object, through two of
+its parts (`train_set.dataset.transform = a`, then `val_set.dataset.transform = b`), with no forward
+pass in between. Not reported: separate objects for each part, a wrapper that augments only the
+training part, and draws that are not an augmentation (masked words, pairs, views and negative
+samples are the task itself).
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ from typing import Any
 
 from trueloop.doctor.model import randomness
 from trueloop.doctor.model.events import Event, Seeded
-from trueloop.doctor.model.known_values import Value
+from trueloop.doctor.model.known_values import Value, contents
 from trueloop.doctor.model.randomness import CHANGES, Draw, WorkerSeed
-from trueloop.doctor.model.things import Dataset
+from trueloop.doctor.model.things import Dataset, Model
 from trueloop.doctor.static.interpreter.interpreter import CallRecord, Interpreter
 from trueloop.doctor.static.interpreter.loop_plans import elements
 from trueloop.doctor.static.interpreter.syntax import once
@@ -37,6 +37,10 @@ GENERATORS = frozenset(
     ("numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator",
      "random.Random", "torch.Generator")
 )  # fmt: skip
+
+_MOST = 64
+_DEPTH = 3
+"""A transform is in a list, of one that composes them, which is in the data set."""
 
 
 @contextmanager
@@ -179,7 +183,7 @@ def is_random(transform: OpaqueObject) -> bool:
 
 def _augments(call: CallRecord, dataset: Dataset) -> str:
     """The augmentation that this draw serves; empty if it may serve something else."""
-    named = randomness.augmenting(call.inside)
+    named = randomness.augmenting(call.inside, _transforms_of(dataset))
     if named:
         return named
     for part in _parts(dataset):
@@ -187,6 +191,33 @@ def _augments(call: CallRecord, dataset: Dataset) -> str:
             if randomness.AUGMENTS.search(name) and constant(value) is True:
                 return name
     return ""
+
+
+def _transforms_of(dataset: Dataset) -> set[str]:
+    """The names of the user's functions and classes that a data set holds as its transforms."""
+    waiting: list[tuple[Value, int]] = [
+        (value, 0)
+        for part in _parts(dataset)
+        for name, value in part.attributes.items()
+        if randomness.holds_transform(name)
+    ]
+    found: set[str] = set()
+    while waiting and len(found) < _MOST:
+        value, depth = waiting.pop()
+        cls = value.cls if isinstance(value, (Instance, Model)) else None
+        if isinstance(value, Method):
+            value = value.function
+        if isinstance(value, Function):
+            found.add(value.name.rpartition(".")[2])
+        elif isinstance(cls, Class):
+            found.add(cls.name.rpartition(".")[2])
+        held: list[Value] = contents(value)
+        if isinstance(value, (Instance, Model)):
+            held = [*value.attributes.values()]
+        elif isinstance(value, OpaqueObject):
+            held = [*value.call, *value.arguments.values()]
+        waiting += [(each, depth + 1) for each in held] if depth < _DEPTH else []
+    return found
 
 
 # ------------------------------------------------------------------------------- workers
