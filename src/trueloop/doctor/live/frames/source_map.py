@@ -388,6 +388,15 @@ def is_conditional(place: Location) -> bool:
 
 
 @lru_cache(maxsize=512)
+def is_returned(place: Location) -> bool:
+    """A line is part of a `return`: the caller gets the value."""
+    return any(
+        isinstance(node, ast.Return) and node.lineno <= place.line <= (node.end_lineno or 0)
+        for node in source_of(place.path).nodes
+    )
+
+
+@lru_cache(maxsize=512)
 def cuts_by_rank(path: str) -> bool:
     """A file takes a share of its data by the rank: `indices[rank::world_size]`."""
     tree = source_of(path).tree

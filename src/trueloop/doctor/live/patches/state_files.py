@@ -18,7 +18,7 @@ from trueloop.doctor.live.processes import rank_identity
 from trueloop.doctor.model.events import FileLoaded, FileSaved, StateDictCreated, StateDictLoaded
 from trueloop.doctor.model.file_paths import FilePath
 from trueloop.doctor.model.findings import Location
-from trueloop.doctor.model.things import Checkpoint, Model, StateDict
+from trueloop.doctor.model.things import NOWHERE, Checkpoint, Model, StateDict
 
 if TYPE_CHECKING:
     from trueloop.doctor.live.hub import Args, Kwargs, P, R
@@ -94,7 +94,7 @@ def _taken(recorder: Recorder, call: FinishedCall) -> None:
     if recorder.track().quiet:
         return
     made = recorder.place(call.frame)
-    conditional = source_map.is_conditional(made) and not _every_nth(made)
+    conditional = _is_conditional(call.frame)
     if not awake and not conditional:
         return  # the same as before; the best so far is taken ever more rarely
     owner = recorder.things.model(module)
@@ -103,6 +103,15 @@ def _taken(recorder: Recorder, call: FinishedCall) -> None:
     if owner.wrapper:
         _describe(taken, owner, taken.made)
     recorder.emit(StateDictCreated, call.frame, always=True, state=taken)
+
+
+def _is_conditional(frame: FrameType) -> bool:
+    """It is taken under an `if`: where that is, or where who gets it returned calls."""
+    place, stack = user_frames.user_place(user_frames.sites(frame))
+    callers = iter(reversed(stack))
+    while not source_map.is_conditional(place) and source_map.is_returned(place):
+        place = next(callers, NOWHERE)
+    return source_map.is_conditional(place) and not _every_nth(place)
 
 
 def _every_nth(place: Location) -> bool:
