@@ -78,7 +78,7 @@ def _is_counted(part: Value) -> bool:
 
 
 def _along_rows(join: ast.Call) -> bool:
-    """The parts are rows below each other: they do not stand side by side."""
+    """The parts become rows, not columns side by side."""
     along = [*join.args[1:], *(each.value for each in join.keywords if each.arg in ("dim", "axis"))]
     return all(written(each) == "0" for each in along)
 
