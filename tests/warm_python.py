@@ -270,7 +270,8 @@ def warm_forkserver() -> None:
     start, alone, started = server.ensure_running, threading.Lock(), list[Popen]()
 
     def forked(_: object, words: Sequence[str], passed: Sequence[int]) -> int:
-        started.append(Popen(["-c", words[-1]], pass_fds=passed))
+        # Each process would import pytest with the file of the test whose function it runs.
+        started.append(Popen(["-c", f"import pytest; {words[-1]}"], pass_fds=passed))
         return started[-1].pid
 
     def ensure_running() -> None:
