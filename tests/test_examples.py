@@ -11,13 +11,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 import torch
-from sklearn.model_selection import StratifiedKFold
 from torch import nn
 from torch.optim.swa_utils import AveragedModel
 
@@ -60,7 +59,7 @@ def _run(script: str) -> Ran:
     return Ran(out.getvalue(), weights, findings, watched.updates)
 
 
-def _dealt_as_ours(self: StratifiedKFold, _: object, labels: torch.Tensor) -> Splits:
+def _dealt_as_ours(self: Any, _: object, labels: torch.Tensor) -> Splits:
     from trueloop.folds import stratified_folds
 
     fold_of = stratified_folds(labels.numpy(), self.n_splits)
@@ -75,7 +74,10 @@ def _both(name: str) -> tuple[Ran, Ran]:
 
     with pytest.MonkeyPatch.context() as patch:
         draw_as_feed(patch)
-        patch.setattr(StratifiedKFold, "split", _dealt_as_ours)
+        if name == "k_fold":  # the import takes as long as a twin
+            from sklearn.model_selection import StratifiedKFold
+
+            patch.setattr(StratifiedKFold, "split", _dealt_as_ours)
         by_hand = _run("torch_loop.py")
     return by_hand, _run("trueloop_loop.py")
 
