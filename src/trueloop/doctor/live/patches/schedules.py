@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from torch.optim import lr_scheduler, swa_utils
 
-from trueloop.doctor.live.frames import source_map
+from trueloop.doctor.live.frames import source_map, user_frames
 from trueloop.doctor.live.frames.live_expressions import FrameNames, value_of
+from trueloop.doctor.live.frames.value_origins import origins
 from trueloop.doctor.live.objects import constructor_arguments, inspection
 from trueloop.doctor.live.patches.optimizers import outside
 from trueloop.doctor.model import vocabulary
@@ -162,6 +163,13 @@ def _wake(recorder: Recorder, scheduler: LRScheduler) -> None:
         hub.sample()
 
 
+def _names(place: Location, frame: FrameType) -> dict[str, Any]:
+    """How the metric is written, and what it was given before."""
+    name = _written(place, frame)
+    own = next(user_frames.frames_of_user(frame), None)
+    return {"metric_name": name, "metric_origins": origins(name, own) if own is not None else ()}
+
+
 def _written(place: Location, frame: FrameType) -> str:
     """How the metric is written: `scores["accuracy"]` for `scores[key]` with that key."""
     text = source_map.written(place, 0, "metrics", "epoch")
@@ -210,7 +218,7 @@ def _stepped(
     recorder.emit(
         SchedulerStep,
         frame,
-        lambda place, serial: {"metric_name": "" if given is None else _written(place, frame)},
+        lambda place, serial: {} if given is None else _names(place, frame),
         scheduler=thing,
         metric=metric,
     )

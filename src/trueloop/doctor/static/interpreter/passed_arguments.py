@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
-from typing import NamedTuple
 
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.nodes import walk
+from trueloop.doctor.model.variables import Passing, default_of, given, names_of, of_keyword, stores
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.syntax import once
 from trueloop.doctor.static.interpreter.values import Constant, Instance
 
 
-class _Passing(NamedTuple):
-    """An argument as one call passes it: the expression, or what is spread (`**kwargs`)."""
-
-    value: ast.expr | None
-    spread: tuple[str, ...]
-
-
 def where_passed(m: Interpreter, node: ast.Call, name: str) -> Location:
     """The call that decides the keyword argument `name` of `node`: a function that only hands on
     what it was given is not the one that has to change."""
-    return _outermost(m, node, name, _of_keyword(node, name))
+    return _outermost(m, node, name, of_keyword(node, name))
 
 
 def where_variable_passed(m: Interpreter, node: ast.AST, name: str) -> Location:
     """The call that decides the variable `name`, which `node` uses in the function that runs."""
-    return _outermost(m, node, name, _Passing(ast.Name(name), ()))
+    return _outermost(m, node, name, Passing(ast.Name(name), ()))
 
 
 def where_left_out(m: Interpreter, name: str) -> Location | None:
@@ -39,9 +31,9 @@ def where_left_out(m: Interpreter, name: str) -> Location | None:
         args, call = getattr(definition, "args", None), call_at(m, level)
         if args is None or call is None or any(isinstance(each, ast.Starred) for each in call.args):
             return None
-        value, spread = _given(args, call, name)
+        value, spread = given(args, call, name)
         if value is None:
-            return where if not spread and _default(args, name) is not None else None
+            return where if not spread and default_of(args, name) is not None else None
         if isinstance(value, ast.Constant):
             return where
         if not isinstance(value, ast.Name):
@@ -61,6 +53,7 @@ def call_at(m: Interpreter, level: int) -> ast.Call | None:
     return _calls(code_around(m, level)).get((where.line, where.column))
 
 
+_stores = once(stores)
 _MOST = 4
 """Steps back from a variable to what it was given."""
 
@@ -103,52 +96,22 @@ def _origin(m: Interpreter, name: str, level: int) -> tuple[ast.expr, int] | Non
     if stored or args is None:
         value = stored[0] if len(stored) == 1 else None
         return None if value is None else (value, level)
-    if name not in [each.arg for each in (*args.posonlyargs, *args.args, *args.kwonlyargs)]:
+    if name not in names_of(args):
         stored = _stores(m.modules[-1].tree).get(name, []) if level == len(m.calls) else []
         value = stored[0] if len(stored) == 1 else None
         return None if value is None else (value, 0)
     call = call_at(m, level)
     constructs = getattr(definition, "name", "") == "__init__"
-    passing = _Passing(None, ("",))
+    passing = Passing(None, ("",))
     if call is not None:
-        passing = _given(args, call, name, constructs=constructs)
+        passing = given(args, call, name, constructs=constructs)
     if passing.value is not None:
         return passing.value, level - 1
-    default = _default(args, name) if not passing.spread else None
+    default = default_of(args, name) if not passing.spread else None
     return None if default is None else (default, level)
 
 
-def _default(args: ast.arguments, name: str) -> ast.expr | None:
-    names = [each.arg for each in (*args.posonlyargs, *args.args)]
-    defaults = dict(zip(reversed(names), reversed(args.defaults), strict=False))
-    own = zip(args.kwonlyargs, args.kw_defaults, strict=True)
-    defaults |= {each.arg: default for each, default in own if default is not None}
-    return defaults.get(name)
-
-
-@once
-def _stores(definition: ast.AST) -> dict[str, list[ast.expr | None]]:
-    """The variables that a function or a file assigns to, and what: None for a part of it, and for
-    what a loop gives it."""
-    found: dict[str, list[ast.expr | None]] = defaultdict(list)
-    body = getattr(definition, "body", None)
-    waiting: list[ast.AST] = [*body] if isinstance(body, list) else []
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            continue
-        target = node.targets[0] if isinstance(node, ast.Assign) else None
-        if isinstance(target, ast.Name) and isinstance(node, ast.Assign):
-            found[target.id].append(node.value)
-            waiting += [*node.targets[1:], node.value]
-            continue
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            found[node.id].append(None)
-        waiting += ast.iter_child_nodes(node)
-    return found
-
-
-def _outermost(m: Interpreter, node: ast.AST, name: str, passing: _Passing) -> Location:
+def _outermost(m: Interpreter, node: ast.AST, name: str, passing: Passing) -> Location:
     place = m.place(node)
     for level in range(len(m.calls), 0, -1):
         where, definition = m.calls[level - 1]
@@ -158,39 +121,20 @@ def _outermost(m: Interpreter, node: ast.AST, name: str, passing: _Passing) -> L
         parameter, call = _parameter(args, passing, name), call_at(m, level)
         if not parameter or call is None:
             break
-        passing = _given(args, call, parameter)
+        passing = given(args, call, parameter)
         if passing.value is None and not passing.spread:
             break
         place, name = where, parameter
     return place
 
 
-def _parameter(args: ast.arguments, passing: _Passing, name: str) -> str:
+def _parameter(args: ast.arguments, passing: Passing, name: str) -> str:
     """The parameter that an argument is handed on from; empty if it is none."""
-    names = [each.arg for each in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
+    names = names_of(args)
     if isinstance(passing.value, ast.Name):
         return passing.value.id if passing.value.id in names else ""
     handed_on = args.kwarg is not None and args.kwarg.arg in passing.spread
     return name if handed_on and passing.value is None else ""
-
-
-def _given(
-    args: ast.arguments, call: ast.Call, parameter: str, *, constructs: bool = False
-) -> _Passing:
-    found = _of_keyword(call, parameter)
-    names = [each.arg for each in (*args.posonlyargs, *args.args)]
-    if found.value is None and parameter in names:
-        bound = names[0] in ("self", "cls") and (constructs or isinstance(call.func, ast.Attribute))
-        position = names.index(parameter) - bound
-        if 0 <= position < len(call.args):
-            return _Passing(call.args[position], ())
-    return found
-
-
-def _of_keyword(call: ast.Call, name: str) -> _Passing:
-    value = next((each.value for each in call.keywords if each.arg == name), None)
-    spread = [each.value for each in call.keywords if each.arg is None]
-    return _Passing(value, tuple(each.id for each in spread if isinstance(each, ast.Name)))
 
 
 @once

@@ -1,0 +1,71 @@
+"""What a variable of a function was given, as the source says it: the value that is assigned to it,
+or what a call passes for it."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from typing import NamedTuple
+
+
+class Passing(NamedTuple):
+    """An argument as one call passes it: the expression, or what is spread (`**kwargs`)."""
+
+    value: ast.expr | None
+    spread: tuple[str, ...]
+
+
+def names_of(args: ast.arguments) -> list[str]:
+    """The parameters of a function, without `*args` and `**kwargs`."""
+    return [each.arg for each in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
+
+
+def stores(definition: ast.AST) -> dict[str, list[ast.expr | None]]:
+    """The variables that a function or a file assigns to, and what: None for a part of it, and for
+    what a loop gives it."""
+    found: dict[str, list[ast.expr | None]] = defaultdict(list)
+    body = getattr(definition, "body", None)
+    waiting: list[ast.AST] = [*body] if isinstance(body, list) else []
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            continue
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        if isinstance(target, ast.Name) and isinstance(node, ast.Assign):
+            found[target.id].append(node.value)
+            waiting += [*node.targets[1:], node.value]
+            continue
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            found[node.id].append(None)
+        waiting += ast.iter_child_nodes(node)
+    return found
+
+
+def default_of(args: ast.arguments, name: str) -> ast.expr | None:
+    """What a parameter is where no call passes it."""
+    names = [each.arg for each in (*args.posonlyargs, *args.args)]
+    defaults = dict(zip(reversed(names), reversed(args.defaults), strict=False))
+    own = zip(args.kwonlyargs, args.kw_defaults, strict=True)
+    defaults |= {each.arg: given for each, given in own if given is not None}
+    return defaults.get(name)
+
+
+def given(
+    args: ast.arguments, call: ast.Call, parameter: str, *, constructs: bool = False
+) -> Passing:
+    """What a call passes for a parameter of the function that it calls."""
+    found = of_keyword(call, parameter)
+    names = [each.arg for each in (*args.posonlyargs, *args.args)]
+    if found.value is None and parameter in names:
+        bound = names[0] in ("self", "cls") and (constructs or isinstance(call.func, ast.Attribute))
+        position = names.index(parameter) - bound
+        if 0 <= position < len(call.args):
+            return Passing(call.args[position], ())
+    return found
+
+
+def of_keyword(call: ast.Call, name: str) -> Passing:
+    """What a call passes by name."""
+    value = next((each.value for each in call.keywords if each.arg == name), None)
+    spread = [each.value for each in call.keywords if each.arg is None]
+    return Passing(value, tuple(each.id for each in spread if isinstance(each, ast.Name)))
