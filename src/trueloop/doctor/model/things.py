@@ -405,7 +405,8 @@ class Tensor(Thing):
     terms: Any = field(default=None, init=False)  # two summands, or a container of them (in source)
     one_hot_of: tuple[Tensor, Tensor | None] | None = field(default=None, init=False)
     """The labels, as one-hot rows, and what these were multiplied with (in source)."""
-    divided_by: Size = field(default=None, init=False)  # of a loss, the last time (in source)
+    divided_by: Size = field(default=None, init=False)
+    """Of a loss, the last time (in source); where it is not `divided`, how many it averages."""
     made_from: Sequence[Any] = field(default=(), init=False, repr=False)
     """The argument of a factory function: `torch.tensor(values)` (in source)."""
     rows_of: Tensor | None = field(default=None, init=False)  # what it was picked from (in source)

@@ -67,6 +67,8 @@ class GraphHistory:
     criteria: set[Criterion] = field(default_factory=set)
     reduced: str | None = None
     divided: bool = False
+    averaged: int | None = None
+    """The number of losses that were added, and divided by that number."""
     parameters: list[torch.Tensor] = field(default_factory=list)
     """Leaves that belong to modules."""
     whole: bool = True
@@ -117,7 +119,9 @@ def history(tensor: torch.Tensor, things: ObjectRegistry, *, through: bool = Fal
                 continue
             below_mark = True
         elif not below_mark and name_of(node) in ("Div", "Mul"):
-            found.divided = True
+            averaged = _averages(node)
+            found.divided = found.divided or not averaged
+            found.averaged = found.averaged or averaged
         variable = getattr(node, "variable", None)
         if variable is not None:
             _leaf(variable, things, found)
@@ -132,6 +136,37 @@ def _take(noted: Tensor, found: GraphHistory) -> None:
     found.criteria |= noted.criteria
     found.reduced = found.reduced or noted.reduced
     found.divided = found.divided or bool(noted.divided)
+    if noted.divided is False and type(noted.divided_by) is int:
+        found.averaged = found.averaged or noted.divided_by
+
+
+def _averages(node: GraphNode) -> int | None:
+    """How many losses a division by their number takes the average of: `(one + two) / 2`."""
+    try:
+        number = getattr(node, "_saved_other", None)
+    except RuntimeError:  # a backward has freed it
+        return None
+    total, other = (*node.next_functions, (None, 0), (None, 0))[:2]
+    if not isinstance(number, torch.Tensor) or number.dim() or number.device.type != "cpu":
+        return None
+    if total[0] is None or other[0] is not None:
+        return None
+    count = _losses_added(total[0], 4)
+    written = float(number) if name_of(node) == "Div" else 1 / (float(number) or 1.0)
+    return count if count > 1 and written == count else None
+
+
+def _losses_added(node: GraphNode, depth: int) -> int:
+    """How many undivided means a sum consists of; 0 if there is anything else in it."""
+    noted = node.metadata.get(NOTE)
+    if noted is not None:
+        return int(noted.is_loss and noted.reduced == "mean" and noted.divided is False)
+    if name_of(node) != "Add" or not depth:
+        return 0
+    parts = [
+        0 if each is None else _losses_added(each, depth - 1) for each, _ in node.next_functions
+    ]
+    return sum(parts) if all(parts) else 0
 
 
 def _leaf(variable: torch.Tensor, things: ObjectRegistry, found: GraphHistory) -> None:
@@ -169,6 +204,8 @@ def tensor_of(tensor: torch.Tensor, things: ObjectRegistry) -> Tensor:
         version=version(tensor),
         hidden=is_hidden(tensor),
     )
+    if not found.divided:
+        thing.divided_by = found.averaged
     things.tensors.put(tensor, thing)
     return thing
 

@@ -55,7 +55,8 @@ divide, and a mean that leaves that number unused is N times too large. In a run
 step must come at the same interval twice. Not reported: `reduction="sum"`, losses weighted by
 tokens, gradients divided afterwards, several losses of one batch or one per task, and an unknown
 reduction. A smooth maximum that is divided by its own slope (`softplus(8 * z).mean() / 8`) is not
-averaged by it.
+averaged by it, nor is the average of the losses of one batch (`(first + second) / 2`), unless it
+has as many of them as the update has micro-batches.
 """
 
 from __future__ import annotations
@@ -87,6 +88,8 @@ class AccumulationNotAveraged(StepRule):
         if not fed:
             return
         size = self._size(event)
+        if self._divides_by_window(event, fed):
+            return
         if size and self._summed(event, fed):
             self._report(event, fed[-1], size)
         elif not size and (counted := self._of_inner_loop(event, fed)):
@@ -97,6 +100,17 @@ class AccumulationNotAveraged(StepRule):
         if step.windows:
             return next((spelled(w.size) for w in step.windows if w.size), "N")
         return str(self.every(step) or "")
+
+    def _divides_by_window(self, step: OptimizerStep, fed: list[Backward]) -> bool:
+        """The average of several losses has as many of them as the window has micro-batches: it may
+        be the window that they are divided by."""
+        loss, turn = fed[-1].loss, micro(fed[-1])
+        if loss is None or loss.divided_by is None:
+            return False
+        windows = [size for each in step.windows for size in (each.size, each.by_default)]
+        if turn is not None:
+            windows += [turn.loop.turns, None if turn.loop.simulated else len(fed)]
+        return loss.divided_by in windows
 
     def _fed(self, step: OptimizerStep, window: list[Event]) -> list[Backward]:
         """The backwards whose gradients the step applies; none where that is not certain."""
