@@ -191,7 +191,9 @@ class Recorder:
         self.close_loops()
         self.hub.guarded(self.things.look_again)
         for track in self.tracks.values():
-            track.runner.handle(Ended(whole_program=True, serial=track.serial))
+            track.runner.handle(
+                Ended(whole_program=True, serial=track.serial, updates=self.hub.updates)
+            )
 
     def findings(self) -> list[Finding]:
         """The findings of the rules until now."""

@@ -498,3 +498,4 @@ class Ended(Event):
     handed_on: tuple[Value, ...] = ()
     """The result of the function that a run began with, and its object's attributes (in source)."""
     unread_backward: bool = False  # see `LoopLeft`
+    updates: int | None = None  # of all optimizers (live)

@@ -46,13 +46,13 @@ Or keep `scheduler.step()` in the loop and make the schedule `epochs * len(loade
 ## How it is detected
 
 `scheduler.step()` is in a loop over batches, inside a loop over epochs, under no condition. Its
-length is the same quantity as the length of the loop over epochs, or an option with "epochs" in its
-name; or its numbers are too small for anything else: `gamma` to the power of the number of decays
-in the run is below 1e-8, or all milestones are within the number of epochs. A command-line option
-counts with its default. In a program that was watched to its end: nothing is left of the learning
-rate of such a schedule, or of a `LambdaLR`, before half of the batches. Not reported: loops with
-one update per iteration, calls with an explicit (fractional) epoch, warm-ups of a constant length,
-and schedules of unknown length.
+length is the same quantity as the length of the loop over epochs (of all phases together, where a
+run goes through several), or an option with "epochs" in its name; or its numbers are too small for
+anything else: `gamma` to the power of the number of decays in the run is below 1e-8, or all
+milestones are within the number of epochs. A command-line option counts with its default. In a
+program that was watched to its end: nothing is left of the learning rate of such a schedule, or of
+a `LambdaLR`, before half of the batches. Not reported: loops with one update per iteration, calls
+with an explicit (fractional) epoch, warm-ups of a constant length, and schedules of unknown length.
 """
 
 from __future__ import annotations
@@ -69,6 +69,7 @@ from trueloop.doctor.rules.shared.schedule_clock import (
     called,
     epochs_of,
     length_of,
+    passes_of,
     where_to_step,
 )
 from trueloop.doctor.rules.shared.schedule_course import course_of
@@ -125,7 +126,8 @@ def counted_in_epochs(clock: ScheduleClock, call: SchedulerStep) -> str:
     scheduler, kind = clock.scheduler, clock.scheduler.kind
     length = length_of(clock.scheduler)
     if length is not None:
-        return _by_length(clock, length.calls, length.written, batches, epochs)
+        passes = passes_of(clock, call)
+        return _by_length(clock, length.calls, length.written, batches, passes)
     counts = [count for each in epochs if (count := _count(each, scheduler.options)) is not None]
     run = _Run(max(counts, default=None), symbolic.number(batches))
     if kind == "LambdaLR":

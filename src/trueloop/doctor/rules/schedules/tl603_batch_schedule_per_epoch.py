@@ -49,9 +49,10 @@ for epoch in range(epochs):
 `scheduler.step()` is in a loop over epochs, outside of the loop over batches in which the optimizer
 steps, under no condition, and the schedule's length, step size or a milestone is a number of
 batches (it contains `len(loader)`, or is the product of the known numbers of batches and epochs).
-In a program that was watched to its end: a warm-up (`LambdaLR`) or a `step_size` of hundreds of
-steps, which fits the number of updates and of which a few epochs come to a small part. Not
-reported: epochs of a single batch, unknown lengths, and schedules that also step per batch.
+In a program that was watched to its end: a length that is the number of its updates, a warm-up
+(`LambdaLR`) or a `step_size` of hundreds of steps, which fits the number of updates and of which a
+few epochs come to a small part. Not reported: epochs of a single batch, unknown lengths, and
+schedules that also step per batch.
 """
 
 from __future__ import annotations
@@ -88,7 +89,11 @@ class BatchSchedulePerEpoch(ScheduleRule):
         batches = batches_of(loop)
         if symbolic.number(batches) == 1:
             return
-        why = counted_in_batches(clock, calls[0], batches) or _hardly_moves(clock, batches)
+        why = (
+            counted_in_batches(clock, calls[0], batches)
+            or _hardly_moves(clock, batches)
+            or self._counts_updates(clock)
+        )
         if why:
             self.report(
                 calls[0].place,
@@ -100,6 +105,22 @@ class BatchSchedulePerEpoch(ScheduleRule):
                 ],
                 fix=f"{where_to_step(clock.scheduler, 'batch')} its length in epochs.",
             )
+
+    def _counts_updates(self, clock: ScheduleClock) -> str:
+        """Its length is the number of updates that the run has made, and it has stepped far less
+        often."""
+        length, course = length_of(clock.scheduler), course_of(clock.scheduler)
+        if (
+            length is None
+            or course is None
+            or {each.optimizer for each in self.steps} != {clock.scheduler.optimizer}
+        ):
+            return ""
+        if self.updates is None or symbolic.number(length.calls) != self.updates:
+            return ""
+        if 2 * course.calls > self.updates:
+            return ""
+        return f"{length.written} is the number of updates of the whole run"
 
 
 def loop_between(clock: ScheduleClock, call: SchedulerStep) -> Loop | None:

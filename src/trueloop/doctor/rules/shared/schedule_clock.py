@@ -216,6 +216,20 @@ def epochs_of(turns: list[Turn]) -> list[symbolic.Sum]:
     return [found for turn in turns for found in symbolic.range_of(turn.loop.turns)]
 
 
+def passes_of(clock: ScheduleClock, call: SchedulerStep) -> list[symbolic.Sum]:
+    """The possible numbers of epochs; where they are divided into phases, of all phases together
+    too: `for stage in (0, 1, 2): for _ in range(4): ...` makes 12."""
+    found = epochs_of(clock.epoch_turns(call))
+    own = clock.own(call)
+    last = max(
+        (at for at, turn in enumerate(own, start=1) if turn.loop.kind == "epochs"), default=0
+    )
+    around = [turn.loop for turn in own[:last]]
+    counts = [symbolic.number(symbolic.parse(each.turns)) for each in around]
+    total = {(): math.prod(each for each in counts if each is not None)}
+    return [*found, total] if len(counts) > 1 and None not in counts else found
+
+
 def batches_of(loop: Loop) -> symbolic.Sum | None:
     """Batches in an epoch."""
     found = symbolic.parse(loop.turns)
@@ -257,6 +271,8 @@ class ScheduleRule(Rule):
         self.backwards: list[Backward] = []
         self.whole_program = False
         """The run was a whole program: no number is just the default of a function's argument."""
+        self.updates: int | None = None
+        """Of all optimizers, in a program that ran."""
 
     def clock(self, scheduler: Scheduler) -> ScheduleClock:
         return self.clocks.setdefault(scheduler, ScheduleClock(scheduler))
@@ -284,7 +300,7 @@ class ScheduleRule(Rule):
             self.backwards.append(event)
 
     def on_ended(self, event: Ended) -> None:
-        self.whole_program = event.whole_program
+        self.whole_program, self.updates = event.whole_program, event.updates
         for clock in self.clocks.values():
             if not clock.driven:
                 self.check(clock)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 
 from trueloop.doctor.model.events import BatchFetched, LoopEntered, LoopLeft
+from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.model.things import Loop
 from trueloop.doctor.static.interpreter.calls import enter
 from trueloop.doctor.static.interpreter.interpreter import ControlFlow, Interpreter, LeaveGenerator
-from trueloop.doctor.static.interpreter.syntax import names_bound, written
+from trueloop.doctor.static.interpreter.syntax import names_bound, once, written
 from trueloop.doctor.static.interpreter.unread_backwards import unread_backward
 from trueloop.doctor.static.interpreter.values import (
     NONE,
@@ -103,7 +104,7 @@ def loop_over_generator(
         nonlocal index
         with at_caller(m, depth):
             if not index:
-                _announce(m, node, loop, before)
+                _announce(m, node, loop, before, generator)
             try:
                 with m.turn(loop, index):
                     signal = turn(value)
@@ -120,23 +121,39 @@ def loop_over_generator(
         if not left:
             raise  # that of a different loop
     if not index:
-        _announce(m, node, loop, before)
+        _announce(m, node, loop, before, generator)
     m.emit(LoopLeft, node, loop=loop, unread_backward=not m.turns and unread_backward(m))
     if not left:
         return m.run_block(node.orelse, scope)
     return left[0] if left[0] is not ControlFlow.BREAK else None
 
 
-def _announce(m: Interpreter, node: ast.AST, loop: Loop, before: int) -> None:
+def _announce(m: Interpreter, node: ast.AST, loop: Loop, before: int, generator: Generator) -> None:
     """The loop begins. If the generator hands on what a loader yields, it is a loop over batches of
-    this loader."""
+    this loader; if it yields once in each turn of a loop, it has as many turns as that one."""
     inner = m.turns[before:]
+    if len(inner) == 1 and inner[0].loop.place.line == _yields_each_turn(generator.function.node):
+        loop.turns = inner[0].loop.turns
     source = next((each.loop for each in reversed(inner) if each.loop.loader is not None), None)
     if source is not None and source.kind == "other":
         loop.loader, loop.kind = source.loader, "batches"
         if len(inner) == 1:
             loop.turns = source.turns
     m.emit(LoopEntered, node, loop=loop)
+
+
+@once
+def _yields_each_turn(function: ast.AST) -> int | None:
+    """The line of the loop in each turn of which a generator yields once, and nowhere else."""
+    body = getattr(function, "body", [])
+    loops = [each for each in body if isinstance(each, ast.For)]
+    yields = [each for each in walk(function) if isinstance(each, (ast.Yield, ast.YieldFrom))]
+    if len(loops) != 1 or len(yields) != 1 or not isinstance(yields[0], ast.Yield):
+        return None
+    ends = (ast.Break, ast.Continue, ast.Return, ast.Raise)
+    plain = not any(isinstance(each, ends) for each in walk(loops[0]))
+    once_each = any(getattr(each, "value", None) is yields[0] for each in loops[0].body)
+    return loops[0].lineno if plain and once_each else None
 
 
 def _element(iterable: Value, loop: Loop, index: int, value: Value) -> Value:
