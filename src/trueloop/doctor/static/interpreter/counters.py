@@ -4,12 +4,21 @@ count = 0`."""
 from __future__ import annotations
 
 import ast
+from typing import NamedTuple
 
+from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.model.things import AccumulationWindow, Loop, Size
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.option_defaults import whole_number
 from trueloop.doctor.static.interpreter.syntax import once, written
-from trueloop.doctor.static.interpreter.values import Constant, Scope, Unknown, Value
+from trueloop.doctor.static.interpreter.values import (
+    Constant,
+    Function,
+    Instance,
+    Scope,
+    Unknown,
+    Value,
+)
 
 TURNS = 2
 """In a window of the few turns that represent all."""
@@ -47,11 +56,14 @@ def once_by_default(m: Interpreter, size: Size) -> int | None:
 def closes_window(m: Interpreter, node: ast.If, scope: Scope) -> bool | None:
     """The outcome of a test whether a counter has come to the size of its window, which the branch
     sets back; None for other tests."""
-    counter = _set_back(node)
-    if counter is None or not m.turns:
+    counter = _set_back(node) if m.turns else None
+    if counter is not None:
+        assert isinstance(node.test, ast.Compare)
+        count, size = m.evaluate(counter, scope), m.evaluate(node.test.comparators[0], scope)
+    elif m.turns and (kept := _kept_by_object(m, node, scope)) is not None:
+        count, size = kept
+    else:
         return None
-    assert isinstance(node.test, ast.Compare)
-    count, size = m.evaluate(counter, scope), m.evaluate(node.test.comparators[0], scope)
     if not isinstance(count, Constant) or not isinstance(count.value, int):
         return None
     if isinstance(size, Constant) and not (isinstance(size.value, int) and size.value > 1):
@@ -80,3 +92,94 @@ def _set_back(node: ast.If) -> ast.expr | None:
             value = getattr(each.value, "value", None) if isinstance(each, ast.Assign) else None
             return test.left if value == 0 and value is not False else None
     return None
+
+
+class _AskedObject(NamedTuple):
+    """`if updates.ready(): updates.step()`: an object is asked, and told to update."""
+
+    holder: ast.Name | ast.Attribute
+    test: str
+    """The method, or property, that is asked."""
+    told: tuple[str, ...]
+    """The methods that the branch calls."""
+
+
+def _kept_by_object(m: Interpreter, node: ast.If, scope: Scope) -> tuple[Value, Value] | None:
+    """The count of an object, and the size of its window, where the object is asked whether the
+    count has come to the size, and the branch calls a method that updates and sets it back."""
+    asked = asks_object(node)
+    if asked is None:
+        return None
+    value = m.evaluate(asked.holder, scope)
+    if not isinstance(value, Instance):
+        return None
+    method = value.cls.lookup(asked.test)
+    name, size = _comparison(method.node) if isinstance(method, Function) else ("", "")
+    told = [value.cls.lookup(each) for each in asked.told]
+    if not name or not any(
+        isinstance(each, Function) and name in _resets(each.node) for each in told
+    ):
+        return None
+    kept = [value.attributes.get(each) for each in (name, size)]
+    return (kept[0], kept[1]) if kept[0] is not None and kept[1] is not None else None
+
+
+@once
+def asks_object(node: ast.If) -> _AskedObject | None:
+    """The object whose method or property a test asks, and that the branch calls methods of."""
+    test = node.test
+    if isinstance(test, ast.Call):
+        test = test.func if not test.args and not test.keywords else test
+    if not isinstance(test, ast.Attribute) or not isinstance(test.value, (ast.Name, ast.Attribute)):
+        return None
+    holder = written(test.value)
+    calls = [each.value for each in node.body if isinstance(each, (ast.Expr, ast.Assign))]
+    told = [each.func for each in calls if isinstance(each, ast.Call)]
+    names = tuple(
+        each.attr
+        for each in told
+        if isinstance(each, ast.Attribute) and written(each.value) == holder
+    )
+    return _AskedObject(test.value, test.attr, names) if names else None
+
+
+@once
+def _comparison(method: ast.AST) -> tuple[str, str]:
+    """The two attributes that a method compares and does nothing else: `return self.count ==
+    self.size`; empty for other methods."""
+    body = getattr(method, "body", None)
+    last = body[-1] if isinstance(body, list) else None
+    test = last.value if isinstance(last, ast.Return) else None
+    plain = isinstance(body, list) and all(
+        isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant) for each in body[:-1]
+    )
+    if not plain or not isinstance(test, ast.Compare) or len(test.ops) > 1:
+        return "", ""
+    if not isinstance(test.ops[0], (ast.Eq, ast.GtE)):
+        return "", ""
+    left, right = _own(method, test.left), _own(method, test.comparators[0])
+    return (left, right) if left and right else ("", "")
+
+
+@once
+def _resets(method: ast.AST) -> frozenset[str]:
+    """The attributes that a method sets to zero each time it is called, where it makes a step."""
+    body = getattr(method, "body", None) or []
+    steps = any(
+        isinstance(each, ast.Attribute) and each.attr == "step" and isinstance(each.ctx, ast.Load)
+        for each in walk(method)
+    )
+    found = [
+        _own(method, each.targets[0])
+        for each in body
+        if isinstance(each, ast.Assign) and getattr(each.value, "value", None) == 0
+    ]
+    return frozenset(found if steps else ())
+
+
+def _own(method: ast.AST, node: ast.expr) -> str:
+    """The name of an attribute of the object that a method belongs to."""
+    args = getattr(method, "args", None)
+    first = next((each.arg for each in args.args), None) if args is not None else None
+    is_own = isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == first
+    return node.attr if is_own and isinstance(node, ast.Attribute) else ""

@@ -18,7 +18,7 @@ from trueloop.doctor.static.interpreter.branches import (
     branch_that_updates,
     option_alone,
 )
-from trueloop.doctor.static.interpreter.counters import closes_window, counted_loop
+from trueloop.doctor.static.interpreter.counters import asks_object, closes_window, counted_loop
 from trueloop.doctor.static.interpreter.decorators import decorate
 from trueloop.doctor.static.interpreter.derived_containers import container_in
 from trueloop.doctor.static.interpreter.emptied_holders import is_let_go
@@ -378,7 +378,8 @@ def _if(m: Interpreter, node: ast.If, scope: Scope) -> ControlFlow | None:
     preferred = conditions.preferred_outcome(m, node, scope)
     tested = len(m.tested)
     updates = branch_that_updates(node) if m.turns else None
-    outcome, guards = (closes_window(m, node, scope) if updates else None), list[str]()
+    asks = updates or (m.turns and asks_object(node) is not None)
+    outcome, guards = (closes_window(m, node, scope) if asks else None), list[str]()
     if outcome is None:
         outcome, guards = conditions.outcome_of(m, node.test, scope, preferred, updates)
     windows = m.tested[tested:]
