@@ -491,8 +491,7 @@ class Ended(Event):
 
     whole_program: bool = True
     """The reader saw a whole program: from its top, not a function on its own."""
-    switched: frozenset[str] = frozenset()
-    """Names of which the files of the run call `eval` or `train` (in source)."""
+    switched: frozenset[str] = frozenset()  # names whose `eval`, `train` they call (in source)
     stepped: frozenset[str] = frozenset()  # those of which they read `step` (in source)
     never_stepped: dict[str, Location] = field(default_factory=dict)  # each under a false test
     handed_on: tuple[Value, ...] = ()

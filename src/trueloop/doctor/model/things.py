@@ -405,14 +405,14 @@ class Tensor(Thing):
     terms: Any = field(default=None, init=False)  # two summands, or a container of them (in source)
     one_hot_of: tuple[Tensor, Tensor | None] | None = field(default=None, init=False)
     """The labels, as one-hot rows, and what these were multiplied with (in source)."""
-    divided_by: Size = field(default=None, init=False)
-    """Of a loss, the last time (in source); where it is not `divided`, how many it averages."""
+    divided_by: Size = field(default=None, init=False)  # the last; of an average, how many it has
     made_from: Sequence[Any] = field(default=(), init=False, repr=False)
     """The argument of a factory function: `torch.tensor(values)` (in source)."""
     rows_of: Tensor | None = field(default=None, init=False)  # what it was picked from (in source)
     rows_index: str = field(default="", init=False)  # the key of that index (in source)
     several_rows: bool = field(default=False, init=False)  # that index is a vector (in source)
     pieces: Any = field(default=None, init=False)  # the shape of each part of a split (in source)
+    parts: tuple[Size, Size] | None = field(default=None, init=False)  # of a split; see `Loop`
     volatile: bool = field(default=False, init=False)  # as before torch 0.4 (in source)
     fed_by: frozenset[int] = field(default=frozenset(), init=False)
     """Serial numbers of `ModelForward`s without a graph that it was computed from (in source)."""
@@ -469,12 +469,11 @@ class Loop:
     counters: dict[str, int] = field(default_factory=dict)  # its turns add to them (live)
     resumed_from: Any = None
     """The file whose count it resumes, or the value that it begins at (in source)."""
-    exhausted: bool = False
-    """It was seen to go to its end (live)."""
+    exhausted: bool = False  # it was seen to go to its end (live)
     simulated: int = 0  # turns that the reader goes through; 0 when live
+    parts: tuple[Size, Size] | None = None  # turns over what was split; those without options
     cut_at: int | None = None  # a count of its turns ends it after so many; 1 by an option
-    framework: str = ""
-    """The library whose own loop it is: `Lightning`, `Ignite` (in source)."""
+    framework: str = ""  # the library whose own loop it is: `Lightning`, `Ignite` (in source)
     leaves: bool = False
     """A `break` or `return` in it may end it before all its turns (early stopping)."""
     each_turn: frozenset[int] = frozenset()  # statements of every turn, by identity (in source)

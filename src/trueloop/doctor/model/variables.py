@@ -1,5 +1,5 @@
-"""What a variable of a function was given, as the source says it: the value that is assigned to it,
-or what a call passes for it."""
+"""The values of a function's variables, as the source has them: the one that is assigned, or that a
+call passes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def stores(definition: ast.AST) -> dict[str, list[ast.expr | None]]:
 
 
 def default_of(args: ast.arguments, name: str) -> ast.expr | None:
-    """What a parameter is where no call passes it."""
+    """The value of a parameter where no call passes one."""
     names = [each.arg for each in (*args.posonlyargs, *args.args)]
     defaults = dict(zip(reversed(names), reversed(args.defaults), strict=False))
     own = zip(args.kwonlyargs, args.kw_defaults, strict=True)
@@ -53,7 +53,7 @@ def default_of(args: ast.arguments, name: str) -> ast.expr | None:
 def given(
     args: ast.arguments, call: ast.Call, parameter: str, *, constructs: bool = False
 ) -> Passing:
-    """What a call passes for a parameter of the function that it calls."""
+    """The argument that a call passes for a parameter of the function that it calls."""
     found = of_keyword(call, parameter)
     names = [each.arg for each in (*args.posonlyargs, *args.args)]
     if found.value is None and parameter in names:
@@ -65,7 +65,7 @@ def given(
 
 
 def of_keyword(call: ast.Call, name: str) -> Passing:
-    """What a call passes by name."""
+    """The argument that a call passes by name."""
     value = next((each.value for each in call.keywords if each.arg == name), None)
     spread = [each.value for each in call.keywords if each.arg is None]
     return Passing(value, tuple(each.id for each in spread if isinstance(each, ast.Name)))

@@ -1,4 +1,4 @@
-"""What a variable of a running function was given, as the source says it."""
+"""The expressions that a variable of a running function comes from, as the source has them."""
 
 from __future__ import annotations
 

@@ -42,13 +42,13 @@ for i, (inputs, targets) in enumerate(loader):
 
 ## How it is detected
 
-The number of accumulation steps and the number of batches are known, by themselves or by the
-defaults of command-line options, and do not divide, the step depends on the loop's own index, or on
-a count of its turns that is set to zero before each pass, and no step follows the last iteration
-before the next `zero_grad()`, the next `backward()` or the end. A counter that continues over
-epochs has full updates and is not reported, and neither is code whose sizes are unknown. In a
-running program, the interval of the steps and the end of the data are observed; that the count
-restarts with each epoch must be observed too.
+The number of accumulation steps and the number of batches (of a loader, or of a tensor that is
+`split` into parts) are known, by themselves or by the defaults of command-line options, and do not
+divide, the step depends on the loop's own index, or on a count of its turns that is set to zero
+before each pass, and no step follows the last iteration before the next `zero_grad()`, the next
+`backward()` or the end. A counter that continues over epochs has full updates and is not reported,
+and neither is code whose sizes are unknown. In a running program, the interval of the steps and the
+end of the data are observed; that the count restarts with each epoch must be observed too.
 """
 
 from __future__ import annotations
@@ -187,8 +187,12 @@ def _written(step: OptimizerStep, loop: Loop) -> Tail | None:
         return None
     batches, size = _batches(loop), window.size
     by_default = not (isinstance(batches, int) and isinstance(size, int))
-    if by_default and loop.loader is not None:
-        batches, size = loop.loader.length_by_default, window.by_default
+    if by_default:
+        size = window.by_default
+        if loop.loader is not None:
+            batches = loop.loader.length_by_default
+        elif loop.parts is not None and isinstance(loop.parts[1], int):
+            batches = loop.parts[1]
     if not (isinstance(batches, int) and isinstance(size, int)):
         return None
     if size < 2 or batches % size == 0:
@@ -198,7 +202,8 @@ def _written(step: OptimizerStep, loop: Loop) -> Tail | None:
 
 def _batches(loop: Loop) -> int | None:
     """How many turns the loop really makes, where that is a number."""
-    length = loop.loader.length if loop.loader is not None else None
+    length = loop.parts[0] if loop.parts is not None else None
+    length = loop.loader.length if loop.loader is not None else length
     if length is None and not loop.simulated:
         length = loop.turns
     return length if isinstance(length, int) else None

@@ -226,7 +226,7 @@ def passes_of(clock: ScheduleClock, call: SchedulerStep) -> list[symbolic.Sum]:
     )
     around = [turn.loop for turn in own[:last]]
     counts = [symbolic.number(symbolic.parse(each.turns)) for each in around]
-    total = {(): math.prod(each for each in counts if each is not None)}
+    total: symbolic.Sum = {(): math.prod((each for each in counts if each is not None), start=1.0)}
     return [*found, total] if len(counts) > 1 and None not in counts else found
 
 

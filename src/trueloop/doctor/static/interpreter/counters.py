@@ -95,12 +95,12 @@ def _set_back(node: ast.If) -> ast.expr | None:
 
 
 class _AskedObject(NamedTuple):
-    """`if updates.ready(): updates.step()`: an object is asked, and told to update."""
+    """`if updates.ready(): updates.step()`: an object is asked, and called to update."""
 
     holder: ast.Name | ast.Attribute
     test: str
     """The method, or property, that is asked."""
-    told: tuple[str, ...]
+    called: tuple[str, ...]
     """The methods that the branch calls."""
 
 
@@ -115,7 +115,7 @@ def _kept_by_object(m: Interpreter, node: ast.If, scope: Scope) -> tuple[Value, 
         return None
     method = value.cls.lookup(asked.test)
     name, size = _comparison(method.node) if isinstance(method, Function) else ("", "")
-    told = [value.cls.lookup(each) for each in asked.told]
+    told = [value.cls.lookup(each) for each in asked.called]
     if not name or not any(
         isinstance(each, Function) and name in _resets(each.node) for each in told
     ):

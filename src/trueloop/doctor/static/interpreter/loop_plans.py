@@ -59,6 +59,7 @@ class LoopPlan:
     """Its turns take the next few of a stream, which continues after them."""
     listed: bool = False
     """Its elements are in a container: they do not count anything."""
+    parts: tuple[Size, Size] | None = None  # see `Loop`
     acts: bool = False
     """Its elements are functions, or objects of several classes: each turn does something else."""
 
@@ -90,8 +91,9 @@ def _plan(m: Interpreter, value: Any, node: ast.AST) -> LoopPlan:
             # Layers of which the number is unknown: those that are known stand for the others.
             return LoopPlan(min(len(layers), 2), lambda loop, index: layers[index])
     if isinstance(value, Tensor):
-        count = 2 if m.turns or m.inside_models else TURNS
-        return LoopPlan(count, lambda loop, index: row_of(m, value, node))
+        few = m.turns or m.inside_models
+        count = 2 if few and value.parts is None else TURNS
+        return LoopPlan(count, lambda loop, index: row_of(m, value, node), parts=value.parts)
     if isinstance(value, Dataset):
         return LoopPlan(TURNS, lambda loop, index: _sample(m, node), False, value.size)
     if isinstance(value, Instance):

@@ -108,7 +108,7 @@ def run_for(m: Interpreter, node: ast.For | ast.AsyncFor, scope: Scope) -> Contr
     )
     loop.resumed_from = _start(iterable)
     loop.over, loop.counted, loop.takes = written(node.iter), how.counted, how.takes
-    loop.lines, loop.each_turn = len(node.body), done_each_turn(node)
+    loop.lines, loop.each_turn, loop.parts = len(node.body), done_each_turn(node), how.parts
 
     def turn(index: int) -> ControlFlow | None:
         value = how.make(loop, index)

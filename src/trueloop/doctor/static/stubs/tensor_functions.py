@@ -163,7 +163,7 @@ def _same(call: LibraryCall) -> Value:
              "long": "int64", "int": "int32"}  # fmt: skip
     made.dtype = casts.get(call.name, tensor.dtype)
     made.shape = shapes.of_method(call.name, tensor.shape, call.args, call.kwargs)
-    made.pieces = shapes.pieces(call.name, tensor.shape, call.arg(0), call.const(1, "dim", 0))
+    shapes.note_parts(call, made, tensor.shape, call.arg(0), call.const(1, "dim", 0))
     made.loader = tensor.loader
     if call.name == "requires_grad_":
         needs = call.const(0, "requires_grad", True)
@@ -412,7 +412,7 @@ def _torch(call: LibraryCall) -> Value:
         if name == "sum":
             sum_over_classes(call, first, call.const(1, "dim"))
     made.shape = shapes.of_call(name, call.args, call.kwargs)
-    made.pieces = shapes.pieces(name, shapes.shape_of(first), call.arg(1), call.const(2, "dim", 0))
+    shapes.note_parts(call, made, shapes.shape_of(first), call.arg(1), call.const(2, "dim", 0))
     if name in _PRODUCTS and len(call.args) == 2:
         made.activation = of_product(call.machine, call.args[0], call.args[1], call.node)
     made.dtype = getattr(first, "dtype", None) if name in shapes.KEEP else None

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from trueloop.doctor.model.things import Size, Tensor
+from trueloop.doctor.static.interpreter.counters import by_default
+from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall
 from trueloop.doctor.static.interpreter.values import Constant, Sequence, Unknown, Value, constant
 
 Shape = tuple[Size, ...] | None
@@ -330,12 +332,26 @@ def of_call(name: str, args: list[Value], kwargs: dict[str, Value]) -> Shape:
     return of_method(name, shape_of(first), rest, kwargs)
 
 
-def pieces(name: str, shape: Shape, size: Value | None, dim: object) -> Shape:
-    """Of each part that `split` or `chunk` leaves along the first dimension: the last may be
-    shorter."""
+def note_parts(
+    call: LibraryCall, made: Tensor, shape: Shape, size: Value | None, dim: object
+) -> None:
+    """The shape and the number of the parts that `split` or `chunk` leaves along the first
+    dimension: the last may be shorter."""
+    name = call.name.rpartition(".")[2]
     if name not in ("split", "chunk") or not shape or dim != 0:
+        return
+    made.pieces = (1 if name == "split" and sized(size) == 1 else None, *shape[1:])
+    if name == "split" and size is not None:
+        written = call.machine.size(size)
+        run = (by_default(call.machine, each) for each in (shape[0], written))
+        found = _number_of_parts(shape[0], written), _number_of_parts(*run)
+        made.parts = None if found == (None, None) else found
+
+
+def _number_of_parts(rows: Size, size: Size) -> int | None:
+    if not isinstance(rows, int) or not isinstance(size, int) or size < 1:
         return None
-    return (1 if name == "split" and sized(size) == 1 else None, *shape[1:])
+    return -(-rows // size)
 
 
 def range_of(args: list[Value]) -> Shape:

@@ -29,6 +29,7 @@ from trueloop.doctor.static.stubs import constant_gradients, tensor_shapes as sh
 from trueloop.doctor.static.stubs.column_choices import where_chosen
 from trueloop.doctor.static.stubs.group_means import notice_group
 from trueloop.doctor.static.stubs.label_order import notice_slice
+from trueloop.doctor.static.stubs.loss_averages import averages
 from trueloop.doctor.static.stubs.manual_updates import GRADIENT, notice, set_gradient
 from trueloop.doctor.static.stubs.smooth_maxima import factors_taken_back
 from trueloop.doctor.static.stubs.thawing import thaws_later
@@ -111,37 +112,6 @@ def _is_literal(node: ast.AST) -> bool:
     return isinstance(right, ast.Constant)
 
 
-def _averages(sign: ast.operator, left: Value, right: Value, node: ast.AST) -> int:
-    """How many losses, each the mean of the batch, are added and divided by their number, as it is
-    written: `(F.cross_entropy(a, y) + F.cross_entropy(b, y)) / 2`; 0 for anything else."""
-    total, number = (left, right) if isinstance(left, Tensor) else (right, left)
-    if not isinstance(total, Tensor) or not isinstance(number, Constant):
-        return 0
-    if total.terms is None or (isinstance(sign, ast.Div) and number is left):
-        return 0
-    sides = (getattr(node, "left", None), getattr(node, "right", None))
-    value = number.value
-    written = any(isinstance(each, ast.Constant) for each in sides)
-    if not written or isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0:
-        return 0
-    count = _losses_added(total, 4)
-    return (
-        count if count > 1 and value == (count if isinstance(sign, ast.Div) else 1 / count) else 0
-    )
-
-
-def _losses_added(value: Value, depth: int) -> int:
-    """How many undivided means a sum consists of; 0 if there is anything else in it."""
-    if not isinstance(value, Tensor) or not value.is_loss or not depth:
-        return 0
-    if value.reduced != "mean" or value.divided is not False:
-        return 0
-    if not isinstance(value.terms, tuple):
-        return 1
-    parts = [_losses_added(each, depth - 1) for each in value.terms]
-    return sum(parts) if all(parts) else 0
-
-
 def _common(values: Iterable[T]) -> T | None:
     found = set(values)
     return found.pop() if len(found) == 1 else None
@@ -202,7 +172,7 @@ def combine(m: Interpreter, sign: ast.operator, left: Value, right: Value, node:
             if isinstance(sign, ast.Div) and other is right:
                 made.divided_by = m.size(other)
             one = isinstance(other, Constant) and other.value in (1, 1.0, -1)
-            averaged = _averages(sign, left, right, node)
+            averaged = averages(sign, left, right, node)
             if averaged:
                 made.reduced, made.divided, made.divided_by = "mean", False, averaged
             elif not one:
