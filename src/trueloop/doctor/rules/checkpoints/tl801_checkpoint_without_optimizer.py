@@ -158,6 +158,8 @@ class CheckpointWithoutOptimizer(Rule):
             return
         if any(self._resumed.keys().isdisjoint(loops) for loops in self._ticks.pop(scheduler, ())):
             self._positioned.add(scheduler)
+        if "last_epoch" in scheduler.attributes:
+            self._positioned.add(scheduler)  # by hand
         if scheduler in self._positioned or scheduler.first_count != 0 or self._unclear:
             return
         if scheduler.optimizer not in self._restored:

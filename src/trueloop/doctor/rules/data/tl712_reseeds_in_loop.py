@@ -84,6 +84,8 @@ class ReseedsInLoop(Rule):
     def on_seeded(self, event: Seeded) -> None:
         if event.depends is not False or event.forked or event.library not in ("torch", "all"):
             return
+        if event.windows or any(" % " in each for each in event.guards):
+            return  # before a picture now and then
         place = where_seeded(event)
         self._latest = [(turn, place) for turn in event.turns]
         for turn in event.turns:
@@ -121,7 +123,7 @@ class ReseedsInLoop(Rule):
 
     def _check(self, event: Event, inside: list[Loop]) -> None:
         for (loop, place), turns in self._seeded.items():
-            repeats = len(turns) > len(set(turns.values()))
+            repeats = any(turns.get(turn + 1) == seed for turn, seed in turns.items())
             if loop in inside and repeats and loop.kind in ("epochs", "batches"):
                 again = "batch" if loop.kind == "batches" else "epoch"
                 self.report(

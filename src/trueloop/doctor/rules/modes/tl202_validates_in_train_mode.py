@@ -109,6 +109,8 @@ class ValidatesInTrainMode(Rule):
 
     def __init__(self) -> None:
         super().__init__()
+        self.whole_program = False
+        """The run was that of a program: what made the networks has been seen."""
         self.forwards = Forwards()
         self.candidates: list[ModelForward] = []
         self.switched_by: dict[int, ModeSet | None] = {}
@@ -234,6 +236,7 @@ class ValidatesInTrainMode(Rule):
         self.updated.update(event.models)
 
     def on_ended(self, event: Ended) -> None:
+        self.whole_program = event.whole_program
         reported: set[Loop] = set()
         for forward in self.candidates:
             turn = pass_of(forward)
@@ -300,8 +303,10 @@ class ValidatesInTrainMode(Rule):
         if dependent and self._drops_nothing(forward):
             return False
         if dependent is None:
-            # A library's class may have neither: that the program has use for eval mode says more.
-            wanted = (False,) if is_of_library(forward.model) else (False, True, None)
+            # Its class may have neither: that the program has use for eval mode says more.
+            given = not forward.model.kind and not self.whole_program
+            strict = given or is_of_library(forward.model)
+            wanted = (False,) if strict else (False, True, None)
             return any(
                 each.training in wanted and each.model.shares_parameters(forward.model)
                 for each in self.switched

@@ -227,12 +227,16 @@ def layers_in(value: Value, depth: int = 2) -> Iterator[Model]:
 
 
 def _may_be_chosen_from(model: Model, table: Value) -> bool:
-    """Another attribute may have one of a dict's layers: the one that an option names."""
+    """Another attribute may have one of a dict's layers, or its parts: the one that an option
+    names."""
     if not isinstance(table, DictValue):
         return False
+    if any(model.covers(part) for layer in layers_in(table) for part in layer.family()):
+        return True
     others = [each for each in model.attributes.values() if isinstance(each, Unknown)]
     return any(table in each.of for each in others) or any(
-        not child.known and not child.made.line for child in model.children.values()
+        (not child.known and not child.made.line) or (not child.complete and not child.children)
+        for child in model.children.values()
     )
 
 

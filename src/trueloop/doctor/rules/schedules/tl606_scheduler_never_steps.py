@@ -52,6 +52,7 @@ from __future__ import annotations
 
 from trueloop.doctor.model.events import Ended, SchedulerStep
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.known_values import contents
 from trueloop.doctor.model.optimizer_events import RateSet
 from trueloop.doctor.model.things import Scheduler
 from trueloop.doctor.rules.shared.schedule_clock import ENOUGH, ScheduleClock, ScheduleRule, called
@@ -64,9 +65,13 @@ class SchedulerNeverSteps(ScheduleRule):
         super().__init__()
         self._set: list[RateSet] = []
         self._never_stepped: dict[str, Location] = {}
+        self._listed: set[object] = set()
+        """In lists of the object whose method was read: a different method may go through them."""
 
     def on_ended(self, event: Ended) -> None:
         self._never_stepped = event.never_stepped
+        lists = () if event.whole_program else event.handed_on
+        self._listed = {part for each in lists for part in contents(each)}
         super().on_ended(event)
 
     def on_rate_set(self, event: RateSet) -> None:
@@ -89,6 +94,8 @@ class SchedulerNeverSteps(ScheduleRule):
         # A step under a name that is not known may be in code that was not read.
         is_followed = scheduler.name or scheduler.steps_are_seen or clock.made.dropped
         if scheduler.own_step or not is_followed or scheduler.optimizer is None:
+            return
+        if scheduler in self._listed:
             return
         if scheduler.read_by_hand or _is_flat(scheduler):
             return

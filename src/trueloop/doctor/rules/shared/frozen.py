@@ -23,6 +23,8 @@ class FrozenModules(Rule):
         self.gradual = False
         """The training loop thaws something: of its turns, the reader goes through a few."""
         self._born: dict[Model, int] = {}
+        self._parts: dict[FlagsSet, frozenset[Model]] = {}
+        """The modules inside of one that was frozen, at that time."""
 
     def on_made(self, event: Made) -> None:
         if isinstance(event.thing, Model):
@@ -34,6 +36,7 @@ class FrozenModules(Rule):
         if event.requires_grad is False:
             if not event.guards and not event.thawed_later and _is_whole(event):
                 self.frozen.append(event)
+                self._parts[event] = frozenset(event.model.family())
         else:
             self.thaw(event.model)
             self.gradual |= any(turn.loop.kind != "other" for turn in event.turns)
@@ -53,6 +56,8 @@ class FrozenModules(Rule):
 
     def freezes(self, event: FlagsSet, part: Model) -> bool:
         """A module was there when the event froze what it belongs to."""
+        if part in self._born and part not in self._parts[event]:
+            return False  # it has come into the module since then
         return event.model.covers(part) and self._born.get(part, 0) < event.serial
 
 

@@ -20,6 +20,7 @@ from trueloop.doctor.model.things import (
     Tensor,
 )
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
+from trueloop.doctor.static.interpreter.stub_lookup import find_method
 from trueloop.doctor.static.interpreter.syntax import written
 from trueloop.doctor.static.interpreter.values import (
     KEY,
@@ -64,6 +65,14 @@ def guess(m: Interpreter, name: str, value: Unknown | OpaqueObject, module: Modu
     uses = module.survey.uses.get(name)
     if uses is None or not _may_be_thing(module, name, uses):
         return value
+    found = _guessed(name, value, module, uses)
+    for word, each in [*value.attributes.items()]:
+        if found is not value and isinstance(each, Unknown) and find_method(found, word):
+            del value.attributes[word]  # it was read off before anybody knew of the method
+    return found
+
+
+def _guessed(name: str, value: Unknown | OpaqueObject, module: Module, uses: set[str]) -> Value:
     common: dict[str, Any] = {"name": name, "attributes": value.attributes}
     if "zero_grad" in uses and "step" in uses and not _MODEL.search(name):
         return _optimizer(value, common)

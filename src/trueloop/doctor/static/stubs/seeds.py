@@ -72,6 +72,7 @@ def _is_drawn(value: Value) -> bool:
 def _drawn(call: LibraryCall) -> Value:
     found = call.unknown(*call.args, *call.kwargs.values())
     found.drawn = True
+    found.number = call.name.startswith("time.")
     return found
 
 
