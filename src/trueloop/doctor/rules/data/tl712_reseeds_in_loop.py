@@ -85,7 +85,7 @@ class ReseedsInLoop(Rule):
         if event.depends is not False or event.forked or event.library not in ("torch", "all"):
             return
         if event.windows or any(" % " in each for each in event.guards):
-            return  # before a picture now and then
+            return
         place = where_seeded(event)
         self._latest = [(turn, place) for turn in event.turns]
         for turn in event.turns:
@@ -123,7 +123,10 @@ class ReseedsInLoop(Rule):
 
     def _check(self, event: Event, inside: list[Loop]) -> None:
         for (loop, place), turns in self._seeded.items():
-            repeats = any(turns.get(turn + 1) == seed for turn, seed in turns.items())
+            repeats = len(turns) > len(set(turns.values()))
+            stepped = [len(all_) for (_, each), all_ in self._stepped.items() if each is loop]
+            if 2 * len(turns) < max(stepped, default=0):
+                continue  # before a picture now and then
             if loop in inside and repeats and loop.kind in ("epochs", "batches"):
                 again = "batch" if loop.kind == "batches" else "epoch"
                 self.report(
