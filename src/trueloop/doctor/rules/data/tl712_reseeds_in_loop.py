@@ -124,7 +124,7 @@ class ReseedsInLoop(Rule):
     def _check(self, event: Event, inside: list[Loop]) -> None:
         for (loop, place), turns in self._seeded.items():
             repeats = len(turns) > len(set(turns.values()))
-            stepped = [len(all_) for (_, each), all_ in self._stepped.items() if each is loop]
+            stepped = [len(made) for (_, each), made in self._stepped.items() if each is loop]
             if 2 * len(turns) < max(stepped, default=0):
                 continue  # before a picture now and then
             if loop in inside and repeats and loop.kind in ("epochs", "batches"):
