@@ -220,6 +220,9 @@ class ParameterGradient(ParameterMeasured):
 class ParameterMoves(ParameterMeasured):
     """Idle: steps with a gradient have not changed it."""
 
+    spacing: float = 0.0
+    """Between the numbers of its size, where this is why: the updates round away."""
+
 
 @dataclass(eq=False, kw_only=True)
 class UpdateRounding(Measured):

@@ -31,6 +31,12 @@ _NOISE = 1e-3
 """A share of the others' gradients: a smaller one may be rounding (a bias before a batch norm)."""
 _STEPS = 16
 """Steps between neighbouring floating-point numbers that an update should be at least."""
+_LARGE = 1e3
+"""The size of a parameter that numbers of its type are too coarse for, at a rate of `_USUAL_RATE`
+or more."""
+_USUAL_RATE = 1e-5
+_ONE_WAY = 0.8
+"""A share of the gradients that add up: they do not fluctuate around an optimum."""
 _HOLD_STILL = ("Rprop", "LBFGS")
 
 
@@ -47,6 +53,11 @@ class ParameterRecord:
     without: Location | None = None
     """Where it was reported that it gets no gradient."""
     unmoved: Location | None = None
+    rounded: int = 0
+    """Steps that were too small for its size."""
+    pull: float = 0.0
+    pulls: float = 0.0
+    """The sum of the gradients at these, and of their sizes."""
 
 
 class IdleParameters(Probe):
@@ -130,7 +141,7 @@ class IdleParameters(Probe):
 
     def _say(
         self, kind: type[ParameterMeasured], optimizer: Optimizer, parameter: torch.Tensor,
-        place: Location, *, idle: bool = True,
+        place: Location, *, idle: bool = True, **details: Any,
     ) -> None:  # fmt: skip
         owners = parameter_stats.owners(self.watcher, parameter)
         root = self.watcher.things.root_of(owners[-1]) if owners else None
@@ -139,6 +150,7 @@ class IdleParameters(Probe):
         measured = kind(
             optimizer=self.watcher.things.optimizer(optimizer), place=place,
             parameter=".".join(filter(None, (model, name))), updates=UPDATES, is_idle=idle,
+            **details,
         )  # fmt: skip
         self.watcher.measure(measured)
 
@@ -169,6 +181,22 @@ class IdleParameters(Probe):
                 if record.still == UPDATES:
                     record.unmoved = self.watcher.things.optimizer(optimizer).made
                     self._say(ParameterMoves, optimizer, parameter, record.unmoved)
+            elif record.unmoved is None and _rounds_away(optimizer, parameter, usual):
+                self._follow_rounding(optimizer, parameter, record)
+
+    def _follow_rounding(
+        self, optimizer: Optimizer, parameter: torch.Tensor, record: ParameterRecord
+    ) -> None:
+        assert parameter.grad is not None  # else `_rounds_away` is False
+        gradient = parameter_stats.local(parameter.grad)
+        record.rounded += 1
+        record.pull += float(gradient.sum())
+        record.pulls += float(gradient.abs().sum())
+        born = self.watcher.registrations.parameters.get(parameter)
+        one_way = abs(record.pull) > _ONE_WAY * record.pulls
+        if record.rounded >= UPDATES and one_way and born is not None:
+            record.unmoved = born.place
+            self._say(ParameterMoves, optimizer, parameter, born.place, spacing=_spacing(parameter))
 
 
 def _is_plain(parameter: torch.Tensor) -> bool:
@@ -187,14 +215,32 @@ def _rms(tensor: torch.Tensor) -> float:
 
 
 def _should_move(optimizer: Optimizer, parameter: torch.Tensor, usual: float) -> bool:
-    group = next(
-        each for each in optimizer.param_groups if any(p is parameter for p in each["params"])
-    )
-    rate = inspection.number(group.get("lr"))
+    rate = _rate(optimizer, parameter)
     if rate is None or parameter.grad is None:
         return False
     size = _rms(parameter.grad)
     if not math.isfinite(size) or size < _NOISE * usual:
         return False
-    spacing = torch.finfo(parameter.dtype).eps * _rms(parameter)
-    return rate * min(1.0, size) > _STEPS * spacing
+    return rate * min(1.0, size) > _STEPS * _spacing(parameter)
+
+
+def _rounds_away(optimizer: Optimizer, parameter: torch.Tensor, usual: float) -> bool:
+    """Its gradient is as large as the others', and it is so large itself that steps of the usual
+    size are less than half the way to the next number."""
+    rate = _rate(optimizer, parameter)
+    if rate is None or rate < _USUAL_RATE or parameter.grad is None or _rms(parameter) < _LARGE:
+        return False
+    size = _rms(parameter.grad)
+    return math.isfinite(size) and size >= 0.1 * usual and rate < _spacing(parameter) / 2
+
+
+def _rate(optimizer: Optimizer, parameter: torch.Tensor) -> float | None:
+    group = next(
+        each for each in optimizer.param_groups if any(p is parameter for p in each["params"])
+    )
+    return inspection.number(group.get("lr"))
+
+
+def _spacing(parameter: torch.Tensor) -> float:
+    """Between neighbouring numbers of its size, or up to twice that."""
+    return float(torch.finfo(parameter.dtype).eps * _rms(parameter))

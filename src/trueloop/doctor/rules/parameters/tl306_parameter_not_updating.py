@@ -8,7 +8,8 @@ size, whose values are bitwise the same after each of many steps.
 ## Why it breaks training
 
 The optimizer does not apply the gradient: a custom optimizer updates a copy (`p = p - lr * grad`)
-or only its first parameter group, or a wrapper does not delegate. That part keeps its initial
+or only its first parameter group, or a wrapper does not delegate. Or the parameter is so large that
+updates round to nothing: at 100,000, float32 numbers are 0.008 apart. That part keeps its initial
 values, and the rest learns around it. Nothing raises.
 
 ## Wrong
@@ -37,8 +38,10 @@ for group in self.param_groups:
 In a running program: sum and norm of the parameter are the same before and after twenty steps that
 changed others; its gradient was finite and at least a thousandth of the median of the others (a
 bias before a batch norm has only rounding noise), and the learning rate is large enough for a
-visible change. Not reported: values that are reset after the step (clamping), Rprop, L-BFGS, and
-parameters in half precision, where small updates round to nothing (TL507).
+visible change. Or the parameter is 1000 or more, its gradients of twenty steps point one way, and
+the learning rate is less than half the distance to the next number of its type. Not reported:
+values that are reset after the step (clamping), Rprop, L-BFGS, and parameters in half precision,
+where small updates round to nothing (TL507).
 """
 
 from __future__ import annotations
@@ -58,10 +61,24 @@ class ParameterNotUpdating(ByParameter):
     def report_parameters(
         self, place: Location, first: ParameterMeasured, names: str, several: bool
     ) -> None:
+        has, them = ("have", "them") if several else ("has", "it")
+        still = (
+            f"{first.updates} steps of {called(first.optimizer, 'the optimizer')} have not changed"
+            f" {them} by a single bit"
+        )
+        spacing = first.spacing if isinstance(first, ParameterMoves) else 0.0
+        if spacing:
+            self.report(
+                place,
+                f"{names} {has} gradients that point one way, but {still}: numbers of this size are"
+                f" {spacing:.1g} apart in this type, and the updates round away.",
+                fix="Learn the difference from a constant: `start + offset`, with an offset that"
+                " begins at 0.",
+                related=[(first.optimizer.made, "its optimizer")],
+            )
+            return
         self.report(
             place,
-            f"{names} {'have' if several else 'has'} gradients of normal size, but"
-            f" {first.updates} steps of {called(first.optimizer, 'the optimizer')}"
-            f" have not changed {'them' if several else 'it'} by a single bit.",
+            f"{names} {has} gradients of normal size, but {still}.",
             fix="Check what the optimizer's `step()` does for this parameter and its group.",
         )
