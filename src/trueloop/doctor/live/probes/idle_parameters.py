@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -140,8 +142,8 @@ class IdleParameters(Probe):
         return owner.training and not read and parameter_stats.is_users(self.watcher, owner)
 
     def _say(
-        self, kind: type[ParameterMeasured], optimizer: Optimizer, parameter: torch.Tensor,
-        place: Location, *, idle: bool = True, **details: Any,
+        self, kind: Callable[..., ParameterMeasured], optimizer: Optimizer, parameter: torch.Tensor,
+        place: Location, *, idle: bool = True,
     ) -> None:  # fmt: skip
         owners = parameter_stats.owners(self.watcher, parameter)
         root = self.watcher.things.root_of(owners[-1]) if owners else None
@@ -150,7 +152,6 @@ class IdleParameters(Probe):
         measured = kind(
             optimizer=self.watcher.things.optimizer(optimizer), place=place,
             parameter=".".join(filter(None, (model, name))), updates=UPDATES, is_idle=idle,
-            **details,
         )  # fmt: skip
         self.watcher.measure(measured)
 
@@ -196,7 +197,8 @@ class IdleParameters(Probe):
         one_way = abs(record.pull) > _ONE_WAY * record.pulls
         if record.rounded >= UPDATES and one_way and born is not None:
             record.unmoved = born.place
-            self._say(ParameterMoves, optimizer, parameter, born.place, spacing=_spacing(parameter))
+            kind = partial(ParameterMoves, spacing=_spacing(parameter))
+            self._say(kind, optimizer, parameter, born.place)
 
 
 def _is_plain(parameter: torch.Tensor) -> bool:
