@@ -52,6 +52,8 @@ UNSEEN = frozenset(
         "TL106-bad_first_of_two_losses",
         "TL106-bad_penalty_of_some_iterations",
         "TL106-bad_step_only_with_the_penalty",
+        "TL106-bad_temperature_of_a_policy",  # two optimizers have parameters of one module
+        "TL106-bad_thresholds_are_only_cleared",
         "TL106-bad_critic_is_only_logged",  # the optimizer that waits is not cleared, either
         "TL108-bad_first_loss_of_an_iteration",
         "TL108-bad_second_loss_of_an_iteration",

@@ -381,6 +381,10 @@ class _Repeat:
     """The modules that the earlier call's arguments came from."""
     guards: frozenset[str] = frozenset()
     """The open conditions around the earlier call."""
+    leaves: frozenset[Tensor] = frozenset()
+    """The leaves that the earlier call's arguments came from, or were."""
+    same_owner: bool = False
+    """Both calls have the same objects: what the result owes to their parameters stays."""
 
 
 def _repeated(
@@ -391,6 +395,12 @@ def _repeated(
     places = {id(old): new for old, new in zip(summary.given, given, strict=True)}
     repeat = _Repeat(m, node, places, {id(each) for each in _held(function, given)})
     repeat.guards, repeat.behind = summary.guards, _models_behind(summary.given)
+    repeat.leaves = _leaves_behind(summary.given)
+    repeat.same_owner = all(
+        old is new
+        for old, new in zip(summary.given, given, strict=True)
+        if isinstance(old, (Instance, Thing)) and not isinstance(old, Tensor)
+    )
     layer, earlier = (_layer_in(m, function, each) for each in (given, summary.given))
     if layer is not None and earlier is not None:
         family = [*earlier.family()]
@@ -450,7 +460,8 @@ def _fill(repeat: _Repeat, made: Tensor) -> None:
     if made.fed_by:
         made.fed_by = frozenset().union(*(each.fed_by for each in tensors))
     if made.inputs:
-        made.inputs = frozenset().union(*(each.inputs for each in tensors))
+        own = made.inputs - repeat.leaves if repeat.same_owner else frozenset[Tensor]()
+        made.inputs = own | _leaves_behind(tensors)
     activation, now = made.activation, repeat.m.guards
     if activation is not None and repeat.guards != frozenset(now):
         guards = activation.guards - repeat.guards | frozenset(now)
@@ -460,6 +471,13 @@ def _fill(repeat: _Repeat, made: Tensor) -> None:
         made.models = made.models - repeat.inner | {repeat.layer}
     if came:
         made.models = made.models - came | _models_behind(tensors)
+
+
+def _leaves_behind(values: Iterable[Value]) -> frozenset[Tensor]:
+    """The leaves that some values came from, or are."""
+    tensors = [each for each in values if isinstance(each, Tensor)]
+    leaves = frozenset(each for each in tensors if each.requires_grad)
+    return leaves.union(*(each.inputs for each in tensors))
 
 
 def _models_behind(values: Iterable[Value]) -> frozenset[Model]:
