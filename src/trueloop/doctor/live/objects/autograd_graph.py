@@ -142,18 +142,21 @@ def _take(noted: Tensor, found: GraphHistory) -> None:
 
 def _averages(node: GraphNode) -> int | None:
     """How many losses a division by their number takes the average of: `(one + two) / 2`."""
+    total, other = (*node.next_functions, (None, 0), (None, 0))[:2]
+    if total[0] is None or other[0] is not None:
+        return None
+    count = _losses_added(total[0], 4)
+    hook = getattr(getattr(node, "_raw_saved_other", None), "unpack_hook", None)
+    if count < 2 or hook is not None:
+        return None  # not even looked at: a checkpoint gives what it has saved once
     try:
         number = getattr(node, "_saved_other", None)
     except RuntimeError:  # a backward has freed it
         return None
-    total, other = (*node.next_functions, (None, 0), (None, 0))[:2]
     if not isinstance(number, torch.Tensor) or number.dim() or number.device.type != "cpu":
         return None
-    if total[0] is None or other[0] is not None:
-        return None
-    count = _losses_added(total[0], 4)
     written = float(number) if name_of(node) == "Div" else 1 / (float(number) or 1.0)
-    return count if count > 1 and written == count else None
+    return count if written == count else None
 
 
 def _losses_added(node: GraphNode, depth: int) -> int:
