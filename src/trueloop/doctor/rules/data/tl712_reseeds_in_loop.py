@@ -124,10 +124,10 @@ class ReseedsInLoop(Rule):
     def _check(self, event: Event, inside: list[Loop]) -> None:
         for (loop, place), turns in self._seeded.items():
             repeats = len(turns) > len(set(turns.values()))
-            stepped = [len(made) for (_, each), made in self._stepped.items() if each is loop]
-            if 2 * len(turns) < max(stepped, default=0):
-                continue  # before a picture now and then
             if loop in inside and repeats and loop.kind in ("epochs", "batches"):
+                stepped = [len(made) for (_, each), made in self._stepped.items() if each is loop]
+                if 2 * len(turns) < max(stepped, default=0):
+                    continue  # before a picture now and then
                 again = "batch" if loop.kind == "batches" else "epoch"
                 self.report(
                     place,

@@ -174,19 +174,20 @@ class StepWithoutBackward(StepRule):
         reaching = [each for each in backwards(events) if feeds(each, optimizer) is not False]
         if self._live or not reaching:
             return None
+        step = self._empty(optimizer)
+        if step is None:
+            return None
         steps = _last_steps(events)
         if not all(_is_applied(each, steps, optimizer) for each in reaching):
             return None  # its own backward is there, but elsewhere: TL103
-        step = self._empty(optimizer)
         again = [
             each
             for each in events
             if isinstance(each, OptimizerStep)
             and each.optimizer is optimizer
-            and step is not None
             and each.place == step.place
         ]
-        return step if again and all(map(self._finds_nothing, again)) else None
+        return step if all(map(self._finds_nothing, again)) else None
 
     def _fed_elsewhere(self, optimizer: Optimizer) -> OptimizerStep | None:
         """One of its steps in an iteration, where its gradients are all applied by its other steps
