@@ -136,22 +136,28 @@ $(TORCH_VENV)/.ready: pyproject.toml constraints.txt
 	touch $@
 
 # constraints.txt pins the CPU build of torch, so that a fresh clone does not pull gigabytes of CUDA.
-# The pip that comes with Python 3.11 takes twice as long as a new one. Either would write the byte code
-# with one process, and of much that nothing imports here. Some packages have files for other Pythons.
+# The pip that comes with Python 3.11 takes twice as long as a new one, which that of $(PYTHON) installs
+# where it has one. Either would write the byte code at its end, and of much that nothing imports here:
+# the second core writes it beside. Some packages have files for other Pythons, and of a file that is
+# half written Python makes the byte code again.
 NOT_COMPILED := /tests?/|/transformers/models/(?!auto|gpt2|llama)[a-z]|/plotly/graph_objs/
 NOT_COMPILED := $(NOT_COMPILED)|/(pip|setuptools|mypyc?)/|/sympy/(physics|stats)/
 NOT_COMPILED := $(NOT_COMPILED)|/(jedi|prompt_toolkit|pydantic|wcwidth|werkzeug)/|/numpy/distutils/
 NOT_COMPILED := $(NOT_COMPILED)|/fontTools/[a-z]+[LP]ib/|/onnxruntime/(quantization|tools|transformers)/
 NOT_COMPILED := $(NOT_COMPILED)|/torch/testing/_internal/(?!logging)|/(sqlalchemy/testing|tensorboard/_vendor)/
 NOT_COMPILED := $(NOT_COMPILED)|/huggingface_hub/(cli|inference)/
+COMPILED := $(BIN)/python -m compileall -q -x '$(NOT_COMPILED)' $(VENV)/lib > $(VENV)/compileall.txt
 
 $(READY): pyproject.toml constraints.txt
 	@echo 'installing PyTorch and the tools of the tests into $(VENV): some minutes, once'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	$(PYTHON) -m venv --without-pip $(VENV)
+	$(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check pip || \
+		{ $(BIN)/python -m ensurepip && \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile \
-		-c constraints.txt -e '.[dev]'
-	@$(BIN)/python -m compileall -q -j 2 -x '$(NOT_COMPILED)' $(VENV)/lib > $(VENV)/compileall.txt || true
+		-c constraints.txt -e '.[dev]' & install=$$!; \
+	while kill -0 $$install 2> $(VENV)/kill.txt; do $(COMPILED) || true; sleep 1; done; wait $$install
+	@$(COMPILED) -j 2 || true
 	touch $@
 
 # Both distributions, tried in an empty environment of every Python there is: gigabytes of torch.
