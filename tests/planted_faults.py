@@ -11,16 +11,16 @@ import ast
 import os
 import re
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from trueloop.doctor.model.findings import Delete, Finding, Location, Related
 from trueloop.doctor.rules.catalogue import BY_CODE
+from trueloop.doctor.static import Report
 from trueloop.doctor.static.inputs.cache import digest_of_file
 from trueloop.doctor.static.inputs.skipped import Gaps
 
 
-def check_text(text: str, path: str, *, steps: int = 0, above: int = 0) -> Any:
+def check_text(text: str, path: str, *, steps: int = 0, above: int = 0) -> Report:
     gaps = Gaps()
     if "long()" in text:
         gaps.cuts.append((Location(path, text[: text.index("long()")].count("\n") + 1), 40_000))
@@ -37,7 +37,7 @@ def check_text(text: str, path: str, *, steps: int = 0, above: int = 0) -> Any:
             followed[str(helper)] = digest_of_file(str(helper))
             if helper.is_file():
                 findings += _planted(ast.parse(helper.read_text("utf-8")), str(helper))
-    return SimpleNamespace(findings=findings, followed=followed, gaps=gaps, steps=1)
+    return Report(findings, followed, gaps, steps=1)
 
 
 def _planted(tree: ast.Module, path: str) -> list[Finding]:

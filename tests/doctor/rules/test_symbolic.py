@@ -92,3 +92,19 @@ def test_what_a_name_counts(text: Size, batches: bool, epochs: bool) -> None:
 )
 def test_turns_of_a_range(turns: Size, expected: list[symbolic.Sum]) -> None:
     assert symbolic.range_of(turns) == expected
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [
+        (4, "4"),
+        ("(args.window)", "args.window"),
+        ("((envs * steps) // parts) / small", "((envs * steps) // parts) / small"),
+        ("((a + b) * (c))", "(a + b) * (c)"),
+        ("(a) * (b)", "(a) * (b)"),
+        (None, "None"),
+        ("", "N"),
+    ],
+)
+def test_a_quantity_as_it_is_written(size: Size, expected: str) -> None:
+    assert symbolic.spelled(size) == expected

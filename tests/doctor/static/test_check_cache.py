@@ -58,6 +58,7 @@ def test_all_of_it_comes_back() -> None:
             Replace(place, "{}"),
             Delete(place),
         ),
+        without_callers=True,
     )
     found = Examined(
         "/a/b.py",
@@ -67,12 +68,14 @@ def test_all_of_it_comes_back() -> None:
         (("/nowhere", ""),),
         ignores=True,
         unread=Unread("/a/b.py", 7, "train", "not read to its end: …"),
+        settled=(("TL201", "/a/c.py", 4),),
     )
     cache = Cache(Path("cache"))
     cache.put(found)
     again = cache.get("/a/b.py", digest(b"x"))
     assert again == found
     assert again is not None
+    assert again.findings[0].without_callers
     assert [type(each) for each in again.findings[0].remedies] == [Move, Insert, Replace, Delete]
     assert cache.get("/a/b.py", digest(b"y")) is None
     assert cache.get("/a/c.py", digest(b"x")) is None

@@ -89,6 +89,7 @@ class Finding:
         remedies: the edit that `--fix` makes: only where there is one safe way; empty otherwise.
         count: how often it was seen (live).
         seen_in: which of several processes have it (`rank 1`); empty where all that train do.
+        without_callers: it was found in a function that was read by itself (`check`).
     """
 
     code: str
@@ -101,3 +102,4 @@ class Finding:
     remedies: tuple[Remedy, ...] = ()
     count: int = field(default=1, compare=False)
     seen_in: str = field(default="", compare=False)
+    without_callers: bool = field(default=False, compare=False)

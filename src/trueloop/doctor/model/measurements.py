@@ -112,7 +112,9 @@ class FirstLayerInput(Measured):
 class TargetColumns(Measured):
     """The columns of a table that determine the target, each by itself."""
 
-    loader: Loader
+    loader: Loader | None
+    """None for rows that the program gives the model itself."""
+    model: Model | None
     rows: int
     columns: list[int]
     width: int

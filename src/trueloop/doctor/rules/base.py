@@ -49,11 +49,17 @@ class Rule:
         self.findings: list[Finding] = []
         self._places: set[tuple[str, int, int]] = set()
         self.refuted: set[Location] = set()
+        self.settled: set[Location] = set()
 
     def refute(self, place: Location) -> None:
         """Withdraw this rule's findings at `place` in other runs of the program: in this run the
         program does what seemed to be missing."""
         self.refuted.add(place)
+
+    def settle(self, place: Location) -> None:
+        """In this run nothing is wrong at `place`. If the run is that of a program, this withdraws
+        what was found in a different file, in a function that was read without its callers."""
+        self.settled.add(place)
 
     def report(
         self,

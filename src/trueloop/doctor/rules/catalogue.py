@@ -143,7 +143,7 @@ ENTRIES = (
     Entry("TL802", "unsafe-load", "warning", "S", once_a_function=True),
     Entry("TL803", "whole-model-pickled", "warning", "SL", once_a_function=True),
     Entry("TL804", "wrapped-keys-saved", "warning", "SL"),
-    Entry("TL805", "best-state-aliased", "error", "SL"),
+    Entry("TL805", "best-state-aliased", "error", "SL", once_a_function=True),
     Entry("TL806", "seeded-too-late", "warning", "S"),
     Entry("TL807", "keys-silently-missing", "warning", "SL", once_a_function=True),
     # Ranks

@@ -46,6 +46,8 @@ class Report:
     gaps: Gaps = field(default_factory=Gaps)
     steps: int = 0
     """The cost of reading; see `counting`."""
+    settled: set[tuple[str, str, int]] = field(default_factory=set)
+    """Code, path, line: there the program shows that nothing is wrong; see `Rule.settle`."""
 
 
 def check_text(
@@ -102,6 +104,7 @@ def check_text(
         dict(owner.followed),
         reading.gaps,
         steps - reading.left,
+        {each for each in reading.settled if each[1] != path},
     )
 
 

@@ -67,12 +67,17 @@ def selected_findings(
 ) -> list[Finding]:
     """The findings that are selected and that no comment suppresses; and TL001 about comments.
 
-    A file that several others use is read with each of them: its findings are reported once.
+    A file that several others use is read with each of them: its findings are reported once. A
+    finding in a function that was read without its callers does not count where a program that
+    calls it shows that nothing is wrong.
     """
+    settled = {place for each in examined for place in each.settled}
     checked = {each.path: each for each in examined}
     by_file: dict[str, dict[tuple[object, ...], Finding]] = {path: {} for path in checked}
     for each in examined:
         for finding in each.findings:
+            if finding.without_callers and (finding.code, *finding.place[:2]) in settled:
+                continue
             key = (finding.code, *finding.place[:3])
             known = by_file.setdefault(finding.place.path, {})
             # Another program may show what a file alone does not: that it hurts somebody.

@@ -24,6 +24,7 @@ from trueloop.doctor.live.frames import source_map, user_frames
 from trueloop.doctor.live.objects import autograd_graph, inspection
 from trueloop.doctor.live.probes.equal_rows import equal_rows
 from trueloop.doctor.live.probes.probe import Probe
+from trueloop.doctor.live.probes.target_table import TargetTable
 from trueloop.doctor.model.events import BatchFetched, Loss, ModelForward
 from trueloop.doctor.model.measurements import (
     FirstLayerInput,
@@ -31,7 +32,7 @@ from trueloop.doctor.model.measurements import (
     NonFiniteBatch,
     TargetColumns,
 )
-from trueloop.doctor.model.things import Loader
+from trueloop.doctor.model.things import Loader, Model
 
 if TYPE_CHECKING:
     from trueloop.doctor.live.context import Context
@@ -42,7 +43,6 @@ _NAMED = 8
 """Samples that are named."""
 _LOOKS = 6
 """Batches of one model whose first layer is looked at."""
-_ROWS = 20_000
 _COLUMNS = 512
 
 
@@ -52,6 +52,9 @@ class NonFinite(Probe):
     def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
         self._bad: dict[int, NonFiniteBatch] = {}
+        self._computed = False
+        """A model has returned such values for inputs without them: what models get later may come
+        from there."""
 
     def fetched(self, batch: object, event: Event) -> None:
         assert isinstance(event, BatchFetched)
@@ -59,7 +62,8 @@ class NonFinite(Probe):
         self._bad.pop(thread, None)
         for each in autograd_graph.tensors_in(batch):
             if each.is_floating_point() and each.numel() and not bool(each.sum().isfinite()):
-                found = _rows(each, event.loader)
+                # Minus infinity by itself is a mask.
+                found = _rows(each, each.isnan() | each.isposinf(), event.loader)
                 if found is not None:
                     indices = self.watcher.track().indices
                     found.samples = [indices[row] for row in found.rows if row < len(indices)]
@@ -67,12 +71,33 @@ class NonFinite(Probe):
                     return
 
     def entered(self, module: nn.Module, given: Any, outer: list[Any]) -> None:
-        bad = self._bad.get(threading.get_ident())
-        if bad is None or not isinstance(module, _LAYERS):
+        if not isinstance(module, _LAYERS):
             return
         source = next(autograd_graph.tensors_in(given), None)
-        if source is not None and source.is_floating_point() and not _finite(source):
+        if source is None or not source.is_floating_point():
+            return
+        bad = self._bad.get(threading.get_ident())
+        if bad is None and not source.requires_grad and outer[0].training:
+            self._look_at_data(module, source)
+        elif bad is not None and not _finite(source):
             self._say(bad, type(module).__name__)
+
+    def _look_at_data(self, module: nn.Module, source: torch.Tensor) -> None:
+        """Rows that the program takes from a table itself, or scales on the way, and that no model
+        has computed."""
+        if self._computed or not torch.is_grad_enabled() or not source.numel() or _finite(source):
+            return
+        found = _rows(source, ~source.isfinite(), None)
+        if found is not None and found.count < len(source) and _trains(module):
+            found.place = user_frames.standing_at(sys._getframe(1))
+            self._say(found, type(module).__name__)
+
+    def after_forward(self, module: nn.Module, given: Any, output: object, event: Event) -> None:
+        if not self._computed and threading.get_ident() not in self._bad:
+            self._computed = any(
+                each.is_floating_point() and not _finite(each)
+                for each in autograd_graph.tensors_in(output)
+            )
 
     def lost(self, given: dict[str, Any], output: torch.Tensor, event: Event) -> None:
         assert isinstance(event, Loss)
@@ -92,9 +117,8 @@ def _finite(tensor: torch.Tensor) -> bool:
     return bool(tensor.detach().isfinite().all())
 
 
-def _rows(tensor: torch.Tensor, loader: Loader | None) -> NonFiniteBatch | None:
-    """The first rows with NaN or +infinity; -infinity by itself is a mask."""
-    bad = tensor.isnan() | tensor.isposinf()
+def _rows(tensor: torch.Tensor, bad: torch.Tensor, loader: Loader | None) -> NonFiniteBatch | None:
+    """The first rows that contain a value that `bad` marks."""
     rows = bad.reshape(bad.shape[0], -1).any(1) if bad.dim() else bad.reshape(1)
     found = rows.nonzero().reshape(-1)
     if not len(found):
@@ -161,8 +185,9 @@ class Columns(Probe):
 
     def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
-        self._tables: dict[Loader, _Table] = {}
-        self._now: dict[int, tuple[Any, Any, Loader]] = {}
+        self._tables: dict[Loader | Model, TargetTable] = {}
+        self._now: dict[int, tuple[Any, Any, Loader | Model]] = {}
+        """By thread: the inputs, the target where it is known, and what has them."""
 
     def fetched(self, batch: object, event: Event) -> None:
         assert isinstance(event, BatchFetched)
@@ -171,76 +196,58 @@ class Columns(Probe):
         if len(parts) != 2 or event.loader is None:
             return
         inputs, target = parts
-        table = inputs.dim() == 2 and 2 <= inputs.shape[1] <= _COLUMNS
-        column = target.dim() == 1 or (target.dim() == 2 and target.shape[1] == 1)
-        if table and column and inputs.is_floating_point() and len(inputs) == len(target):
-            self._now[threading.get_ident()] = (
-                weakref.ref(inputs), weakref.ref(target), event.loader
-            )  # fmt: skip
+        if _is_table(inputs) and _is_column(target) and len(inputs) == len(target):
+            refs = weakref.ref(inputs), weakref.ref(target)
+            self._now[threading.get_ident()] = (*refs, event.loader)
+
+    def after_forward(self, module: nn.Module, given: Any, output: object, event: Event) -> None:
+        """No loader gave the batch as a pair: the program takes rows from a table itself."""
+        assert isinstance(event, ModelForward)
+        thread = threading.get_ident()
+        now = self._now.get(thread)
+        if now is not None and isinstance(now[2], Loader):
+            return
+        self._now.pop(thread, None)
+        tensors = list(autograd_graph.tensors_in(given))
+        if not (event.grad and event.training and len(tensors) == 1):
+            return
+        if _is_table(tensors[0]) and not tensors[0].requires_grad:
+            self._now[thread] = (weakref.ref(tensors[0]), lambda: None, event.model)
 
     def lost(self, given: dict[str, Any], output: torch.Tensor, event: Event) -> None:
         assert isinstance(event, Loss)
         now = self._now.pop(threading.get_ident(), None)
-        if now is None or not event.grad:
-            return
-        inputs, target, loader = now[0](), now[1](), now[2]
         used = given.get("target")
-        if inputs is None or target is None or not inspection.is_tensor(used):
+        if now is None or not event.grad or not inspection.is_tensor(used):
             return
-        if used.numel() != target.numel():
+        inputs, target, whose = now[0](), now[1](), now[2]
+        by_loader = isinstance(whose, Loader)
+        if inputs is None or (by_loader and target is None):
             return
-        table = self._tables.setdefault(loader, _Table())
+        if target is None:
+            target = used
+        if not _is_column(target) or used.numel() != target.numel() != 0:
+            return
+        if target.numel() != len(inputs):
+            return
+        table = self._tables.setdefault(whose, TargetTable(distinct=not by_loader))
         table.see(inputs, target.reshape(-1))
         if not table.closed:
             measured = TargetColumns(
-                loader=loader, rows=table.rows, columns=table.columns(), width=inputs.shape[1]
-            )
+                loader=whose if isinstance(whose, Loader) else None,
+                model=whose if isinstance(whose, Model) else None,
+                rows=table.rows, columns=table.columns(), width=inputs.shape[1],
+            )  # fmt: skip
             self.watcher.measure(measured.at(event))
 
 
-class _Table:
-    """Of each column: is it the target, by equality or by renaming?"""
+def _is_table(tensor: torch.Tensor) -> bool:
+    shape = tensor.shape
+    return tensor.dim() == 2 and 2 <= shape[1] <= _COLUMNS and tensor.is_floating_point()
 
-    def __init__(self) -> None:
-        self.rows = 0
-        self.closed = False
-        self._equal: torch.Tensor | None = None
-        self._pairs: dict[int, dict[float, float]] | None = None
-        self._counts: Counter[float] = Counter()
 
-    def see(self, inputs: Any, target: Any) -> None:
-        if self.closed:
-            return
-        x, y = inputs.detach().cpu(), target.detach().cpu()
-        self.rows += len(x)
-        same = (x == y.to(x.dtype)[:, None]).all(0)
-        self._equal = same if self._equal is None else self._equal & same
-        self._counts.update(y.tolist())
-        whole = len(self._counts) <= 20 and all(each == int(each) for each in self._counts)
-        if self._pairs is None:
-            self._pairs = {column: {} for column in range(x.shape[1])}
-        if not whole:
-            self._pairs = {}
-        for column in list(self._pairs):
-            known = self._pairs[column]
-            for value, label in set(zip(x[:, column].tolist(), y.tolist(), strict=True)):
-                if known.setdefault(value, label) != label:
-                    del self._pairs[column]
-                    break
-            else:
-                if len(known) > 20 or len(set(known.values())) < len(known):
-                    del self._pairs[column]
-        self.closed = self.rows > _ROWS or not (self._pairs or bool(self._equal.any()))
-
-    def columns(self) -> list[int]:
-        """The columns that equal the target, if it is not constant and rare in none of its
-        values."""
-        if self.rows < 100 or len(self._counts) < 2:
-            return []
-        if len(self._counts) <= 20 and min(self._counts.values()) < 5:
-            return []
-        equal = [] if self._equal is None else self._equal.nonzero().reshape(-1).tolist()
-        return sorted({*equal, *(self._pairs or {})})
+def _is_column(tensor: torch.Tensor) -> bool:
+    return tensor.dim() == 1 or (tensor.dim() == 2 and tensor.shape[1] == 1)
 
 
 _LOADERS = 64

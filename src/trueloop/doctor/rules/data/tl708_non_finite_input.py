@@ -2,8 +2,8 @@
 
 ## What it does
 
-Finds NaN or infinite values in a loader's batch that reach a layer with weights, or the loss, and
-names the samples.
+Finds NaN or infinite values in a batch that reach a layer with weights, or the loss, and names the
+samples.
 
 ## Why it breaks training
 
@@ -32,10 +32,12 @@ assert torch.isfinite(inputs).all()
 
 ## How it is detected
 
-In a running program: a batch contains NaN or plus infinity, and in the same iteration so does the
-input of a linear, convolution or recurrent layer, or the input or target of a loss that is not
-finite. Not reported: values that are masked or imputed in between, and minus infinity, which is
-used for masks.
+In a running program: a loader's batch contains NaN or plus infinity, and in the same iteration so
+does the input of a linear, convolution or recurrent layer, or the input or target of a loss that is
+not finite. Also some rows of what such a layer of a training model gets as data, if no model has
+returned such values before: rows that the program takes from a table itself, or scales in the loop;
+here minus infinity counts as well. Not reported: values that are masked or imputed in between, and
+minus infinity in a loader's batch that reaches no layer, which is used for masks.
 """
 
 from __future__ import annotations
@@ -63,5 +65,5 @@ class NonFiniteInput(Rule):
             f" {listed}{f' and {more} more' if more > 0 else ''} {whose}: the loss and the"
             " weights become NaN.",
             fix="Remove these samples, or fill in the missing values, before batching.",
-            related=[(event.place, "the batch that contains it")],
+            related=[] if event.loader is None else [(event.place, "the batch that contains it")],
         )

@@ -31,10 +31,13 @@ inputs = torch.tensor(frame.drop(columns=["survived", "alive"]).values)
 
 ## How it is detected
 
-In a running program: in all of at least 100 observed samples, a column of the loader's
-two-dimensional inputs equals the target, or has one value per class and one class per value. Not
-reported: a single column, targets of several columns (autoencoders), tokens, and a column from
-which only the target follows (by a threshold, or as a part of it).
+In a running program: in all of at least 100 observed samples, a column of the two-dimensional
+inputs equals the target, or has one value per class and one class per value. The inputs come from
+a loader, or are what the program gives the model itself; then 100 different rows are needed. With
+two classes and 200 samples, 20 of each, also a column with one value in all samples of a class,
+which none of the other class has, while that one has at least 10 values (`days_until_closed`, 0
+for all who stayed). Not reported: a single column, targets of several columns (autoencoders),
+tokens, and a column from which only the target follows (by a threshold, or as a part of it).
 
 In the data, at the start of `trueloop train table`: one half of up to 20,000 training rows is
 predicted from the other, both ways, from one column only, by the nearest value (numbers) or the
@@ -47,7 +50,6 @@ may be a good measurement.
 from __future__ import annotations
 
 from trueloop.doctor.model.measurements import TargetColumns
-from trueloop.doctor.model.things import Loader
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called
 
@@ -55,24 +57,23 @@ from trueloop.doctor.rules.shared.evidence import called
 class TargetLeaks(Rule):
     code = "TL710"
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._found: dict[Loader, tuple[int, ...]] = {}
-
     def on_target_columns(self, event: TargetColumns) -> None:
         columns, width = event.columns, event.width
         if not columns or len(columns) == width:
             return
-        loader = event.loader
         one = len(columns) == 1
         listed = ", ".join(str(each) for each in columns)
+        loader = event.loader
+        whose = (
+            called(event.model, "the model") if loader is None else called(loader, "this loader")
+        )
         self.report(
-            loader.made,
+            event.place if loader is None else loader.made,
             f"{'Column' if one else 'Columns'} {listed} of the {width} inputs of"
-            f" {called(loader, 'this loader')} {'contains' if one else 'contain'} the"
+            f" {whose} {'contains' if one else 'contain'} the"
             f" target: in all {event.rows} samples"
             f" {'by itself it determines' if one else 'each by itself determines'} the answer. The"
             " score is far higher than on new data.",
             fix="Drop the column, and every other value that is only known after the outcome.",
-            related=[(event.place, "used for training")],
+            related=[] if loader is None else [(event.place, "used for training")],
         )

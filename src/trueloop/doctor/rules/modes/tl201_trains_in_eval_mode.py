@@ -88,6 +88,7 @@ from trueloop.doctor.rules.shared.passes import (
     may_switch,
     may_train,
     pass_of,
+    switches,
     takes_back,
 )
 
@@ -245,6 +246,8 @@ class TrainsInEvalMode(Rule):
                 self._check(forward)
 
     def _check(self, forward: ModelForward) -> None:
+        if switches(forward.model) is False:
+            self.settle(forward.place)
         for model, used in self.checkpointed.items():
             if model.training is False and model.shares_parameters(forward.model):
                 self._report_checkpointed(forward, used)

@@ -52,12 +52,13 @@ model cannot be read, the program must call `train()` or `eval()` on it somewher
 is a class of an installed package, which may have neither. Not reported: a module that gets its
 mode as an argument (`training=False`, and `training=True` where it is trained), an explicit
 `train()` for the pass (Monte-Carlo dropout, batch-norm statistics), several forward passes of one
-batch, dropout layers that an option keeps from being called, and passes that compute nothing. An
-explicit `train()` is reported if it overrides an `eval()` just before it, in the same function or
-in what it calls for its batches, or comes after the forward pass, so that the rest of the pass runs
-in train mode. In source, one call outside of any loop over batches counts too, if it runs under
-`no_grad` on something that is named for validation (`model(x_val)`), or in a function that is named
-so and does not train, and the model is known to have such a layer.
+batch, dropout layers that an option keeps from being called, passes that compute nothing, and loops
+that end after a few batches. An explicit `train()` is reported if it overrides an `eval()` just
+before it, in the same function or in what it calls for its batches, or comes after the forward
+pass, so that the rest of the pass runs in train mode. In source, one call outside of any loop over
+batches counts too, if it runs under `no_grad` on something that is named for validation
+(`model(x_val)`), or in a function that is named so and does not train, and the model is known to
+have such a layer.
 
 Also sampling in a program that trains: a loop under `no_grad` gives the model what it returned in
 the turn before (tokens, a denoised image), in train mode, and nothing trains on the result.
@@ -101,6 +102,7 @@ from trueloop.doctor.rules.shared.passes import (
 )
 from trueloop.doctor.rules.shared.prediction_passes import PredictionPasses
 from trueloop.doctor.rules.shared.sampling_passes import SamplingPasses
+from trueloop.doctor.rules.shared.trials import is_trial
 
 
 class ValidatesInTrainMode(Rule):
@@ -166,6 +168,8 @@ class ValidatesInTrainMode(Rule):
         self.sampling.add(event, awake=awake)
         if awake:
             self.predictions.add(event)
+        if event.training is False:
+            self.settle(event.place)
         turn = pass_of(event)
         if awake and (place := _at_once(event, turn)) is not None:
             self.at_once.append((event, place))
@@ -237,6 +241,8 @@ class ValidatesInTrainMode(Rule):
 
     def on_ended(self, event: Ended) -> None:
         self.whole_program = event.whole_program
+        if event.whole_program:
+            self._settle_other_files()
         reported: set[Loop] = set()
         for forward in self.candidates:
             turn = pass_of(forward)
@@ -260,6 +266,13 @@ class ValidatesInTrainMode(Rule):
             if loop not in reported and switches(forward.model) and self._matters(forward):
                 self._report_sampling(forward)
         self._check_at_once(reported)
+
+    def _settle_other_files(self) -> None:
+        """The modes of networks without dropout and batch norm make no difference."""
+        calls = {(each.place, each.model) for each in self.forwards.by_serial.values()}
+        for place, model in calls:
+            if switches(model) is False:
+                self.settle(place)
 
     def _check_at_once(self, reported: set[Loop]) -> None:
         places: set[Location] = set()
@@ -291,6 +304,8 @@ class ValidatesInTrainMode(Rule):
         )
 
     def _validates(self, forward: ModelForward, turn: Turn) -> bool:
+        if is_trial(forward):
+            return False
         if named_validation(forward):
             return forward.result_used
         return not forward.grad and turn in self.losses

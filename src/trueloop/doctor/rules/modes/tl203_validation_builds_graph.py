@@ -75,6 +75,7 @@ class ValidationBuildsGraph(ValidationRule):
         super().on_model_forward(event)
         if not event.grad:
             self.refute(event.place)
+            self.settle(event.place)
 
     def on_ended(self, event: Ended) -> None:
         for forward in self.recorded():

@@ -129,8 +129,20 @@ def text_of(quantity: Sum) -> str:
 def spelled(size: Size) -> str:
     """A quantity as the program writes it: without the reader's marks for where a value is from.
     `N` where that leaves nothing to read."""
-    text = _MARK.sub("", str(size)).strip("()")
+    text = _MARK.sub("", str(size))
+    while _is_in_brackets(text):
+        text = text[1:-1]
     return "N" if not text or "<" in text else text
+
+
+def _is_in_brackets(text: str) -> bool:
+    """The first bracket is closed by the last one."""
+    depth = 0
+    for at, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth <= 0:
+            return character == ")" and at == len(text) - 1
+    return False
 
 
 def number(quantity: Sum | None) -> float | None:

@@ -61,6 +61,8 @@ class Examined:
     """It may have comments that suppress findings."""
     unread: Unread | None = None
     """The parts of it that were not read."""
+    settled: tuple[tuple[str, str, int], ...] = ()
+    """Code, path and line: what was found there in a function without its callers does not hold."""
 
 
 def digest_of_file(path: str) -> str:
@@ -121,6 +123,7 @@ class Cache:
             "problems": found.problems,
             "ignores": found.ignores,
             "unread": found.unread,
+            "settled": found.settled,
         }
         place = self._place(found.path)
         temporary = place.with_suffix(f".{os.getpid()}.tmp")
@@ -162,6 +165,7 @@ def _encoded(finding: Finding) -> list[Any]:
         finding.fix,
         finding.related,
         [[type(remedy).__name__, *remedy] for remedy in finding.remedies],
+        finding.without_callers,
     ]
 
 
@@ -175,6 +179,7 @@ def _decoded(path: str, entry: dict[str, Any]) -> Examined:
         tuple((other, known) for other, known in entry["followed"]),
         entry["ignores"] is True,
         _unread(entry["unread"]),
+        tuple(_typed(fields, (str, str, int)) for fields in entry["settled"]),
     )
 
 
@@ -190,6 +195,7 @@ def _finding(
     fix: str | None,
     related: Iterable[Any],
     remedies: Iterable[Any],
+    without_callers: bool,
 ) -> Finding:
     if severity not in get_args(Severity):
         raise ValueError(severity)
@@ -203,6 +209,7 @@ def _finding(
         fix,
         tuple(Related(_place(where), str(label)) for where, label in related),
         tuple(_remedy(*fields) for fields in remedies),
+        without_callers=without_callers is True,
     )
 
 

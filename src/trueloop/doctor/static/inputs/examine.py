@@ -43,6 +43,7 @@ def examine(path: str) -> Examined:
     findings: dict[tuple[object, ...], Finding] = {}
     problems = list(document.problems)
     followed: dict[str, str] = {}
+    settled: set[tuple[str, str, int]] = set()
     gaps, left = Gaps(), STEPS_A_FILE
     for program in document.programs:
         if left <= 0:
@@ -55,6 +56,7 @@ def examine(path: str) -> Examined:
             continue
         left -= report.steps
         followed |= report.followed
+        settled |= report.settled
         gaps.add(report.gaps)
         for finding in report.findings:
             findings.setdefault((finding.code, *finding.place[:3]), finding)
@@ -66,6 +68,7 @@ def examine(path: str) -> Examined:
         tuple((other, followed[other]) for other in sorted(followed.keys() - {path})),
         may_have_ignores(document),
         gaps.unread_file(path),
+        tuple(sorted(settled)),
     )
 
 
@@ -86,6 +89,7 @@ def check_program(program: Program, path: str, steps: int = STEPS_A_FILE) -> sta
         )
         for finding in report.findings
     ]
+    report.settled = {(code, os.path.abspath(other), line) for code, other, line in report.settled}
     report.followed = {
         each if os.path.isabs(each) else os.path.abspath(each): known
         for each, known in report.followed.items()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import traceback
 from dataclasses import dataclass, field
 
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.static.inputs.discovery import Unread
 from trueloop.doctor.static.interpreter.step_budget import STEPS_A_FILE
+from trueloop.errors import cut
 
 SHOWN = 3
 """Names that are listed before the rest is counted."""
@@ -41,6 +43,12 @@ class Gaps:
         self.left_out = other.left_out | self.left_out
         self.not_followed |= other.not_followed
         self.faults += other.faults
+
+    def add_fault(self, error: Exception) -> None:
+        """Note an error of our own in one line."""
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        what = cut(" ".join(f"{type(error).__name__}: {error}".split()), 200)
+        self.faults.append(f"{what}, {os.path.basename(frame.filename)}:{frame.lineno}")
 
     def unread_file(self, path: str) -> Unread | None:
         """All of it in one line about the file at the absolute `path`; None if there is nothing."""

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import ast
 import itertools
-import os
-import traceback
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from trueloop.doctor.model.events import Ended, Event
@@ -50,7 +48,6 @@ from trueloop.doctor.static.interpreter.values import (
     Scope,
     Value,
 )
-from trueloop.errors import cut
 
 _FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 EXPLORED = 120_000
@@ -98,6 +95,8 @@ class FileAnalysis:
     findings: dict[tuple[Any, ...], Finding] = field(default_factory=dict)
     refuted: set[tuple[Any, ...]] = field(default_factory=set)
     """Findings that some run has shown to be none."""
+    settled: set[tuple[str, str, int]] = field(default_factory=set)
+    """Codes and lines: there the program itself shows that nothing is wrong."""
     frameworks: set[tuple[str, int, int]] = field(default_factory=set)
     """Where a framework's own loop is taken to be: nothing there is the user's."""
     entered: set[int] = field(default_factory=set)
@@ -200,6 +199,19 @@ class FileAnalysis:
         own = self.module.tree if path == self.module.path else None
         return is_test(path, self.project.roots, own)
 
+    def _hear(self, rules: list[Rule], whole_program: bool) -> None:
+        """Take what the rules of a run have found, and what they have shown to be right."""
+        for rule in rules:
+            for finding in rule.findings:
+                if finding.place[:3] in self.frameworks:
+                    continue
+                if not (rule.hygiene and self._is_test(finding.place.path)):
+                    found = replace(finding, without_callers=not whole_program)
+                    self.findings.setdefault((finding.code, *finding.place[:3]), found)
+            self.refuted |= {(rule.code, *place[:3]) for place in rule.refuted}
+            if whole_program:
+                self.settled |= {(rule.code, *place[:2]) for place in rule.settled}
+
     def goes_on(self) -> bool:
         """There is room for one more run."""
         return self.left > 0
@@ -262,15 +274,9 @@ class FileAnalysis:
         except Exception as error:
             if self.strict:
                 raise
-            self.gaps.faults.append(_one_line(error))
+            self.gaps.add_fault(error)
         self.gaps.left_out = machine.left_out | self.gaps.left_out
-        for rule in runner.rules:
-            for finding in rule.findings:
-                if finding.place[:3] in self.frameworks:
-                    continue
-                if not (rule.hygiene and self._is_test(finding.place.path)):
-                    self.findings.setdefault((finding.code, *finding.place[:3]), finding)
-        self.refuted |= {(rule.code, *place[:3]) for rule in runner.rules for place in rule.refuted}
+        self._hear(runner.rules, whole_program)
         self.left -= machine.steps + STEPS_TO_BEGIN
         self.spent += machine.steps
         self.entered.update(machine.entered)
@@ -344,12 +350,6 @@ BEARS = frozenset(
 )
 """Calls in a branch, or in a function that it calls, that make a detour worth a run."""
 DETOURS = 4
-
-
-def _one_line(error: Exception) -> str:
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    what = cut(" ".join(f"{type(error).__name__}: {error}".split()), 200)
-    return f"{what}, {os.path.basename(frame.filename)}:{frame.lineno}"
 
 
 def _is_worth(body: list[ast.stmt], module: Module) -> bool:

@@ -133,6 +133,12 @@ def _foreign_model(call: LibraryCall) -> Model:
 
 @methods(Model, "__call__")
 def _call(call: LibraryCall) -> Value:
+    m, model = call.machine, call.receiver
+    own = model.cls.lookup("__call__") if isinstance(model.cls, Class) else None
+    # The class's own `__call__` may reach torch's by `super()`.
+    if isinstance(own, Function) and all(node is not own.node for _, node in m.calls):
+        rest: list[Value] | None = [] if call.open else None
+        return start(m, own, [model, *call.args], call.kwargs, call.node, rest)
     return run_forward(call, direct=False)
 
 

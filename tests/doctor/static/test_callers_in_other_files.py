@@ -1,0 +1,96 @@
+"""What is found in a function that is read by itself, and what programs that call it show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from trueloop.doctor.config import Configs
+from trueloop.doctor.static.checking import check
+from trueloop.doctor.static.inputs.cache import Cache
+
+TRAINER = """\
+import torch
+from torch.nn import functional as F
+
+class Trainer:
+    def __init__(self, network, optimizer):
+        self.network, self.optimizer = network, optimizer
+
+    def fit(self, batches, val_loader, epochs):
+        for epoch in range(epochs):
+            for x, y in batches:
+                self.optimizer.zero_grad()
+                loss = F.mse_loss(self.network(x), y)
+                loss.backward()
+                self.optimizer.step()
+            self.validate(val_loader)
+
+    def validate(self, val_loader):
+        {mode}
+        total = 0.0
+        for x, y in val_loader:
+            with torch.no_grad():
+                total += F.mse_loss(self.network(x), y).item()
+        return total
+"""
+MAIN = """\
+import torch
+from torch import nn
+from trainer import Trainer
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(4, 8), {layer}, nn.Linear(8, 1))
+
+    def forward(self, x):
+        return self.layers(x)
+
+net = Net()
+data = torch.utils.data.TensorDataset(torch.randn(64, 4), torch.randn(64, 1))
+batches = torch.utils.data.DataLoader(data, batch_size=8, shuffle=True)
+val_loader = torch.utils.data.DataLoader(data, batch_size=8)
+trainer = Trainer(net, torch.optim.SGD(net.parameters(), lr=0.1))
+trainer.fit(batches, val_loader, 5)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def found(*paths: str, cache: Cache | None = None) -> list[str]:
+    outcome = check(paths or ["."], Configs(), cache=cache)
+    return [f"{outcome.name(each.place.path)} {each.code}" for each in outcome.findings]
+
+
+def write(*, mode: str, layer: str) -> None:
+    Path("trainer.py").write_text(TRAINER.format(mode=mode))
+    Path("main.py").write_text(MAIN.format(layer=layer))
+
+
+def test_a_trainer_by_itself_is_reported() -> None:
+    write(mode="self.network.eval()", layer="nn.LayerNorm(8)")
+    assert found("trainer.py") == ["trainer.py TL201"]
+
+
+def test_the_program_shows_that_the_network_has_no_modes(tmp_path: Path) -> None:
+    write(mode="self.network.eval()", layer="nn.LayerNorm(8)")
+    assert found() == []
+    cache = Cache(tmp_path / "cache")
+    assert found(cache=cache) == found(cache=cache) == []
+
+
+def test_a_program_with_such_a_network_is_reported() -> None:
+    write(mode="self.network.eval()", layer="nn.Dropout(0.2)")
+    assert found() == ["trainer.py TL201"]
+
+
+def test_one_program_of_two_is_enough_for_a_fault() -> None:
+    write(mode="self.network.eval()", layer="nn.LayerNorm(8)")
+    text = MAIN.format(layer="nn.BatchNorm1d(8)")
+    Path("other.py").write_text(text)
+    assert found() == ["trainer.py TL201"]
