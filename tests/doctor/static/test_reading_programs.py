@@ -176,7 +176,7 @@ STAR = """\
 from torch import nn, optim
 from somewhere import *
 
-net = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.1))
+net = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.1), nn.Linear(4, 4))
 criterion = nn.MSELoss()
 optimizer = optim.SGD(net.parameters(), lr=0.1)
 

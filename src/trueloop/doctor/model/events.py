@@ -127,8 +127,7 @@ class ModelForward(Event):
     inputs: tuple[Any, ...] = ()
     output: Any = None
     direct: bool = False  # as `model.forward(x)`, and not from inside of a module
-    callee: Location = NOWHERE
-    """The expression that is called: `self.model`, or `self.model.forward`."""
+    callee: Location = NOWHERE  # of the expression `self.model`, or `self.model.forward`
     spelled: str = ""
     """How the module is written in the call: `self.model`."""
     given: tuple[str, ...] = ()  # how its positional arguments are written (in source)
@@ -143,6 +142,7 @@ class ModelForward(Event):
     """The batch norm and dropout layers that were called in it, in train mode (in source)."""
     heeds_mode: bool = True  # what depends on the mode may have been called (False only when live)
     fed_by: frozenset[int] = frozenset()  # of its inputs (in source)
+    learning: int | None = None  # layers whose weights learn: 0, 1, or 2 for more (live)
 
 
 @dataclass(eq=False, kw_only=True)

@@ -7,7 +7,7 @@ from torch.utils.data import DataLoader, TensorDataset
 torch.manual_seed(0)
 train_loader = DataLoader(TensorDataset(torch.randn(64, 3), torch.randn(64, 1)), 16, shuffle=True)
 test_loader = DataLoader(TensorDataset(torch.randn(32, 3), torch.randn(32, 1)), 16)
-net = nn.Linear(3, 1)
+net = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 mse = nn.MSELoss()
 for epoch in range(2):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import builtins
 import dis
 import inspect
+import itertools
 from collections.abc import Iterator
 from itertools import islice
 from types import FunctionType, MemberDescriptorType
@@ -132,6 +133,18 @@ def weights(module: nn.Module) -> Iterator[nn.Parameter]:
     """The parameters that are registered in a module, whatever its class makes of `parameters()`:
     a list, or a method that needs arguments."""
     return nn.Module.parameters(module)
+
+
+def learning_layers(module: nn.Module, most: int = 2) -> int:
+    """The modules in it whose own weights need gradients, counted up to `most`."""
+    learning = (
+        each for each in nn.Module.modules(module) if any(map(_learns, each._parameters.values()))
+    )
+    return sum(1 for _ in itertools.islice(learning, most))
+
+
+def _learns(parameter: nn.Parameter | None) -> bool:
+    return parameter is not None and parameter.requires_grad
 
 
 def is_lazy(parameter: object) -> bool:

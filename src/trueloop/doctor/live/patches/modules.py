@@ -144,7 +144,8 @@ def _forward(
         autograd_graph.tensor_of(each, things) for each in autograd_graph.tensors_in(given)
     )
     outputs = list(autograd_graph.tensors_in(output))
-    trained = any(p.requires_grad for p in inspection.weights(module))
+    learning = inspection.learning_layers(module)
+    trained = learning > 0
 
     def late(place: Location, serial: int) -> dict[str, Any]:
         spelled, callee = source_map.callee_of(place)
@@ -167,7 +168,7 @@ def _forward(
     )
     event = recorder.emit(
         ModelForward, frame, late, model=model, training=module.training, inputs=inputs,
-        flags=flags, grad_known=not on_purpose,
+        flags=flags, grad_known=not on_purpose, learning=learning,
     )  # fmt: skip
     if event is not None:
         hub.after_forward(module, given, output, event)

@@ -46,7 +46,8 @@ the loader, loop or function has a validation name, or the model is in eval mode
 elsewhere, or it only predicts, over a loader, with a network in eval mode that can be read, so
 recording is certainly on: a function without a visible caller may be called under `no_grad`. Not
 reported: outputs whose gradient is computed later, inputs that require gradients (adversarial
-examples, saliency), frozen models, loops over anything but batches, loops that a count ends after a
+examples, saliency), frozen models, models of which only one layer learns (a linear probe: the
+graph holds that layer's input), loops over anything but batches, loops that a count ends after a
 few batches, and passes in a block of `torch.enable_grad()` or `torch.set_grad_enabled(True)`, which
 is somebody's decision; a test that comes out true (`set_grad_enabled(phase != "test")`) is not.
 """
@@ -79,7 +80,7 @@ class ValidationBuildsGraph(ValidationRule):
 
     def on_ended(self, event: Ended) -> None:
         for forward in self.recorded():
-            if not self.kept_of(forward) and not is_trial(forward):
+            if not (self.kept_of(forward) or is_trial(forward) or self.keeps_little(forward)):
                 self._report(forward, "validation")
         trains = self.trained or self.learning or self.forwards.used or event.unread_backward
         if event.whole_program and not trains:

@@ -15,8 +15,14 @@ from trueloop.doctor.model.events import (
 )
 from trueloop.doctor.model.things import Loop, Model, Tensor
 from trueloop.doctor.rules.base import Rule
-from trueloop.doctor.rules.shared.own_parameters import has_parameters
-from trueloop.doctor.rules.shared.passes import Forwards, loops_of, named_validation, pass_of
+from trueloop.doctor.rules.shared.own_parameters import has_parameters, owners_of_parameters
+from trueloop.doctor.rules.shared.passes import (
+    Forwards,
+    loops_of,
+    named_validation,
+    pass_of,
+    wholes,
+)
 
 
 class ValidationRule(Rule):
@@ -94,6 +100,21 @@ class ValidationRule(Rule):
             if any(_learns_for(model, forward.model) for model in self.trained):
                 found[turn.loop] = forward
         return list(found.values())
+
+    def keeps_little(self, forward: ModelForward) -> bool:
+        """Only one layer learns (a linear probe): its graph has the layer's input, which is in
+        memory anyway."""
+        if forward.learning is not None:
+            return forward.learning == 1 and not wholes(forward.model)
+        whole = [forward.model, *wholes(forward.model)][-1]
+        family = whole.family()
+        learning = [
+            each
+            for each in owners_of_parameters(whole)
+            if not any(frozen.covers(each) for frozen in self.frozen)
+        ]
+        known = all(each.complete or each not in learning for each in family)
+        return known and len(learning) == 1 and not any(each.samples for each in family)
 
     def kept_of(self, forward: ModelForward) -> list[TensorRetained]:
         """Tensors of a pass that outlive their turn with the graph of its forward, the first of
