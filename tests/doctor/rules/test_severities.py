@@ -504,3 +504,35 @@ class Agent:
 )
 def test_a_method_that_nobody_calls_may_run_again_and_again(call: str, severity: str) -> None:
     assert told(ROLLOUTS.format(call=call)) == [("TL204", severity)]
+
+
+# ------------------------------------------------------------- TL505, TL508: by an option
+
+BY_OPTION = """
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--micro", type=int, default={default})
+args = parser.parse_args()
+for i, (x, y) in enumerate(loader):
+    {before}
+    loss = F.cross_entropy(model(x), y){divided}
+    loss.backward()
+    if (i + 1) % args.micro == 0:
+        optimizer.step()
+        {after}
+"""
+
+
+@pytest.mark.parametrize(("default", "severity"), [(1, "advice"), (4, "{usual}")])
+@pytest.mark.parametrize(
+    ("code", "usual", "before", "divided", "after"),
+    [
+        ("TL505", "warning", "pass", "", "optimizer.zero_grad()"),
+        ("TL508", "error", "optimizer.zero_grad()", " / args.micro", "pass"),
+    ],
+)
+def test_an_option_that_is_off_by_default_is_advice(
+    code: str, usual: str, before: str, divided: str, after: str, default: int, severity: str
+) -> None:
+    program = BY_OPTION.format(default=default, before=before, divided=divided, after=after)
+    assert (code, severity.format(usual=usual)) in told(program)

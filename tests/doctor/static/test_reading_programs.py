@@ -298,3 +298,26 @@ def test_a_run_resumes_beside_an_option_to_test_alone(given: str, path: str, alo
 
 def test_settings_that_nothing_is_merged_into_are_as_they_are_written() -> None:
     assert settings("pass", "cfg.model.resume", "cfg.test.alone") == []
+
+
+FORGOTTEN = """
+def fit(model, loader, val_loader, optimizer, criterion):
+    for epoch in range(5):
+        model.train()
+        for x, y in loader:
+            optimizer.zero_grad()
+            criterion(model(x), y).backward()
+            optimizer.step()
+        model.eval()
+        with torch.no_grad():
+            total = 0
+            for x, y in val_loader:
+                total += criterion(model(x), y).item()
+        print(total)
+"""
+
+
+def test_torch_may_be_forgotten() -> None:
+    assert not check_text(FORGOTTEN, "a.py", strict=True).findings
+    bare = FORGOTTEN.replace("with torch.no_grad():", "if True:")
+    assert [each.code for each in check_text(bare, "a.py").findings] == ["TL203"]

@@ -56,7 +56,8 @@ step must come at the same interval twice. Not reported: `reduction="sum"`, loss
 tokens, gradients divided afterwards, several losses of one batch or one per task, and an unknown
 reduction. A smooth maximum that is divided by its own slope (`softplus(8 * z).mean() / 8`) is not
 averaged by it, nor is the average of the losses of one batch (`(first + second) / 2`), unless it
-has as many of them as the update has micro-batches.
+has as many of them as the update has micro-batches. It is advice where N is an option whose
+default is 1.
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ from trueloop.doctor.model.events import (
 )
 from trueloop.doctor.rules.shared.step_order import (
     StepRule,
+    accumulates_by_option,
     clears,
     inside,
     is_edit,
@@ -184,6 +186,7 @@ class AccumulationNotAveraged(StepRule):
                 )
             ],
             fix=_remedy(backward, size),
+            severity="advice" if accumulates_by_option(step) else None,
         )
 
 

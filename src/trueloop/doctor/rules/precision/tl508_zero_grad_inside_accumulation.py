@@ -46,8 +46,10 @@ since the last step the same `backward()` ran in several iterations, and a `zero
 certainly covers its gradients is between two of them. Not reported: networks that are updated every
 N batches with their own `backward()` (the critic of a GAN, delayed policies), optimizers that take
 turns (a different one has stepped on the batch whose gradients are cleared), clearing at the first
-micro-batch of an update, batches skipped under a condition, and Accelerate's `accumulate`, in
-which a prepared optimizer skips its clearing (`zero_grad()` of the model itself does not).
+micro-batch of an update, clearing every M iterations before something else (a validation), batches
+skipped under a condition, and Accelerate's `accumulate`, in which a prepared optimizer skips its
+clearing (`zero_grad()` of the model itself does not). It is advice where N is an option whose
+default is 1.
 """
 
 from __future__ import annotations
@@ -65,6 +67,7 @@ from trueloop.doctor.model.findings import Move
 from trueloop.doctor.model.things import Model, Optimizer, Tensor
 from trueloop.doctor.rules.shared.step_order import (
     StepRule,
+    accumulates_by_option,
     backwards,
     inside,
     may_change_gradients,
@@ -100,8 +103,9 @@ class ZeroGradInsideAccumulation(StepRule):
         prepared = event.optimizer.prepared
         rhythm = bool(event.windows) or self.every(event) is not None
         if rhythm and not event.closure and not prepared:
-            found = self._erased(event, self.window(event.optimizer))
-            if found is not None:
+            window = self.window(event.optimizer)
+            found = self._erased(event, window)
+            if found is not None and (event.windows or _clears_each(found[0], window)):
                 self._report(event, *found)
 
     def _erased(self, step: OptimizerStep, window: list[Event]) -> tuple[ZeroGrad, Backward] | None:
@@ -136,6 +140,7 @@ class ZeroGradInsideAccumulation(StepRule):
                     and not any(earlier.serial < serial < event.serial for serial in by_hand)
                     and inside(event, turn)
                     and event.guards <= last.guards
+                    and not _is_of_other_windows(event, step)
                     and self.erases(event, earlier, optimizer)
                     and not self._served_others(earlier, event, optimizer, window)
                 ):
@@ -171,8 +176,22 @@ class ZeroGradInsideAccumulation(StepRule):
                 (backward.place, "computes gradients that are cleared"),
             ],
             fix="Call `zero_grad()` only when you step, after the step.",
+            severity="advice" if accumulates_by_option(step) else None,
             remedies=[Move(clear.place, step.place, "after")] if near else [],
         )
+
+
+def _clears_each(clear: ZeroGrad, window: list[Event]) -> bool:
+    """The same line clears after each micro-batch, and not only before something else (live)."""
+    clears = [each for each in window if isinstance(each, ZeroGrad) and each.place == clear.place]
+    turns = {micro(each) for each in backwards(window)}
+    return len({micro(each) for each in clears}) >= len(turns) - 1
+
+
+def _is_of_other_windows(clear: ZeroGrad, step: OptimizerStep) -> bool:
+    """It clears every n-th turn before something else: a validation."""
+    sizes = {each.size for each in step.windows}
+    return bool(clear.windows) and not any(each.size in sizes for each in clear.windows)
 
 
 def _may_reach(backward: Backward, target: Optimizer | Model | Tensor | None) -> bool:

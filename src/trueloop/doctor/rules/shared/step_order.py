@@ -322,6 +322,11 @@ def side_by_side(one: Event, other: Event) -> bool:
     )
 
 
+def accumulates_by_option(step: OptimizerStep) -> bool:
+    """Its windows have one micro-batch, unless an option says more."""
+    return bool(step.windows) and all(each.by_default == 1 for each in step.windows)
+
+
 def backwards(events: list[Event]) -> Iterator[Backward]:
     return (event for event in events if isinstance(event, Backward))
 

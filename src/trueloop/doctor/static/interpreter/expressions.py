@@ -99,9 +99,11 @@ def lookup(m: Interpreter, name: str, scope: Scope) -> Value | None:
         return found
     if name in _BUILTINS:
         return LibraryName(f"builtins.{name}")
+    if name == "torch":  # of a star import that cannot be read, or forgotten
+        return LibraryName(name)
     for star in scope.top().stars[:SIZE]:
-        if name == "torch" or find_call(f"{star}.{name}") is not None:
-            return LibraryName(name if name == "torch" else f"{star}.{name}")
+        if find_call(f"{star}.{name}") is not None:
+            return LibraryName(f"{star}.{name}")
     return None
 
 

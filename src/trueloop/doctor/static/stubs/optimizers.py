@@ -7,7 +7,7 @@ import ast
 from trueloop.doctor.model.events import Event, Made, OptimizerStep, ZeroGrad
 from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.model.optimizer_events import GroupAdded, RateSet
-from trueloop.doctor.model.things import Model, Optimizer, Tensor
+from trueloop.doctor.model.things import Model, Optimizer, Scaler, Tensor
 from trueloop.doctor.static.interpreter.calls import enter, take_over
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
@@ -157,7 +157,8 @@ def _zero_grad_of_somebody(call: LibraryCall) -> Value:
 @methods(Optimizer, "step_and_update_lr")
 def _scheduled_step(call: LibraryCall) -> Value:
     """A step of the wrapper that "Attention is all you need" is often trained with."""
-    call.emit(OptimizerStep, optimizer=call.receiver)
+    scaler = next((each for each in call.args if isinstance(each, Scaler)), None)
+    call.emit(OptimizerStep, optimizer=call.receiver, scaler=scaler)
     return NONE
 
 
