@@ -96,6 +96,27 @@ def test_a_repository_without_commits(git: Git) -> None:
     assert b"+staged" in patch
 
 
+@pytest.mark.parametrize("name", ["a\nb", "HEAD", "größer"])
+def test_the_folder_and_the_commit_from_within(
+    name: str, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path.cwd() / name / "sub"
+    folder.mkdir(parents=True)
+    monkeypatch.chdir(folder.parent)
+    git("init", "-q")
+    Path("HEAD").write_text("a")
+    facts = {"folder": str(folder.parent), "modified": False}
+    for here in (folder.parent, folder):
+        monkeypatch.chdir(here)
+        assert git_facts() == {**facts, "commit": None}
+    monkeypatch.chdir(folder.parent)
+    commit(git)
+    facts["commit"] = git("rev-parse", "--verify", "HEAD").strip()
+    for here in (folder.parent, folder):
+        monkeypatch.chdir(here)
+        assert git_facts() == facts
+
+
 def test_no_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert git_facts() is None

@@ -34,11 +34,12 @@ def git_facts() -> dict[str, Any] | None:
     does not answer."""
     try:
         modified = bool(_ask("status", "--porcelain", "-uno"))
-        facts: dict[str, Any] = {"folder": str(_top()), "commit": _commit(), "modified": modified}
+        folder, commit = _checked_out()
+        facts: dict[str, Any] = {"folder": folder, "commit": commit, "modified": modified}
         others, left = _untracked(), []
         if modified or others:
             with _index_with(others) as index:
-                left = _left_out(_changed_sizes(_base(), index))
+                left = _left_out(_changed_sizes(_base(commit), index))
     except (OSError, subprocess.SubprocessError):
         return None
     if others:
@@ -64,7 +65,7 @@ def uncommitted_changes() -> bytes:
     """
     try:
         with _index_with(_untracked()) as index:
-            base = _base()
+            base = _base(_commit())
             sizes = _changed_sizes(base, index)
             if not sizes:
                 return b""
@@ -79,6 +80,15 @@ def uncommitted_changes() -> bytes:
     return kept + f"\n# cut: {len(kept):,} of {len(content):,} bytes\n".encode()
 
 
+def _checked_out() -> tuple[str, str | None]:
+    """The repository's folder, and the commit, None before the first one."""
+    # A folder's name may have a line end: git prints `false` between the two.
+    between = "--is-bare-repository"
+    answer = _ask("rev-parse", "--show-toplevel", between, "--revs-only", "HEAD")
+    folder, _, commit = answer.rpartition("\nfalse\n")
+    return folder, commit.strip() or None
+
+
 def _top() -> Path:
     return Path(_ask("rev-parse", "--show-toplevel").rstrip("\n"))
 
@@ -90,9 +100,9 @@ def _commit() -> str | None:
         return None
 
 
-def _base() -> str:
-    """The commit that the working tree is compared with; before the first one, the empty tree."""
-    return _commit() or _ask("hash-object", "-t", "tree", "--stdin").strip()
+def _base(commit: str | None) -> str:
+    """The tree that the working tree is compared with; before the first commit, the empty one."""
+    return commit or _ask("hash-object", "-t", "tree", "--stdin").strip()
 
 
 def _untracked() -> list[str]:
