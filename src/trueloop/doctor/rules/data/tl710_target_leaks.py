@@ -32,12 +32,13 @@ inputs = torch.tensor(frame.drop(columns=["survived", "alive"]).values)
 ## How it is detected
 
 In a running program: in all of at least 100 observed samples, a column of the two-dimensional
-inputs equals the target, or has one value per class and one class per value. The inputs come from
-a loader, or are what the program gives the model itself; then 100 different rows are needed. With
-two classes and 200 samples, 20 of each, also a column with one value in all samples of a class,
-which none of the other class has, while that one has at least 10 values (`days_until_closed`, 0
-for all who stayed). Not reported: a single column, targets of several columns (autoencoders),
-tokens, and a column from which only the target follows (by a threshold, or as a part of it).
+inputs equals the target, or has one value per class and one class per value. The inputs come from a
+loader, or are what the program gives the model itself; then 100 different rows are needed. With two
+classes and 200 samples, 20 of each, also a column with one value in all samples of a class, which
+none of the other class has, while that one has at least 10 values (`days_until_closed`, 0 for all
+who stayed). Not reported: a target that the program cuts out of the inputs (`x[:, :1]`), a single
+column, targets of several columns (autoencoders), tokens, and a column from which only the target
+follows (by a threshold, or as a part of it).
 
 In the data, at the start of `trueloop train table`: one half of up to 20,000 training rows is
 predicted from the other, both ways, from one column only, by the nearest value (numbers) or the

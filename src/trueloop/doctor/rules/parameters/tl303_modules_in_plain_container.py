@@ -35,15 +35,15 @@ self.layers = nn.ModuleList([nn.Linear(dim, dim) for _ in range(depth)])
 
 ## How it is detected
 
-The container is an attribute of a user-defined module and is used in a method other than
-`__init__` (`self.layer = nn.Linear(4, 4),` is a tuple, too: by its comma); the layers have
-parameters, are created while the module is created, and never become part of a module. Not
-reported: layers that are registered otherwise (`setattr`, `add_module`, `nn.Sequential(*layers)`,
-one of a dict that is chosen by its name), whose parameters are in an `nn.ParameterList`, are
-frozen, or are passed to an optimizer by hand; modules, or objects in them, that define their own
-`parameters()`; objects whose class runs its layers without a graph or copies them (a teacher);
-modules that come from outside (a teacher hidden on purpose); and modules that a notebook defines
-and never makes.
+The container is an attribute of a user-defined module and is used in a method other than `__init__`
+(`self.layer = nn.Linear(4, 4),` is a tuple, too: by its comma); the layers have parameters, are
+created while the module is created, and never become part of a module. Not reported: layers that
+are registered otherwise (`setattr`, `add_module`, `nn.Sequential(*layers)`, one of a dict that is
+chosen by its name), whose parameters are in an `nn.ParameterList`, are frozen, are passed to an
+optimizer by hand, or that only predict (each gets its own `eval()`); modules, or objects in them,
+that define their own `parameters()`; objects whose class runs its layers without a graph or copies
+them (a teacher); modules that come from outside (a teacher hidden on purpose); and modules that a
+notebook defines and never makes.
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ from trueloop.doctor.model.events import (
     EscapedToUnknown,
     FlagsSet,
     Made,
+    ModeSet,
 )
 from trueloop.doctor.model.findings import Location, Remedy, Replace
 from trueloop.doctor.model.known_values import DictValue, Sequence, Unknown, Value, contents
@@ -75,6 +76,8 @@ class ModulesInPlainContainer(Rule):
         self.optimizers: list[Optimizer] = []
         self.frozen: set[Model] = set()
         self.opaque: set[Model] = set()
+        self.asleep: set[Model] = set()
+        """Layers that the program itself puts into eval mode, one by one: they only predict."""
 
     def on_made(self, event: Made) -> None:
         if isinstance(event.thing, Model):
@@ -89,6 +92,12 @@ class ModulesInPlainContainer(Rule):
     def on_flags_set(self, event: FlagsSet) -> None:
         if event.requires_grad is not True:
             self.frozen.update(event.model.family())
+
+    def on_mode_set(self, event: ModeSet) -> None:
+        if event.training is False:
+            self.asleep.update(event.model.family())
+        else:
+            self.asleep.difference_update(event.model.family())
 
     def on_escaped_to_unknown(self, event: EscapedToUnknown) -> None:
         self.opaque.update(thing for thing in event.things if isinstance(thing, Model))
@@ -134,7 +143,8 @@ class ModulesInPlainContainer(Rule):
             return False
         if _is_held(layer, [model]) or _is_part_of_others(layer):
             return False  # registered part by part, each under its own name
-        if any(member in self.frozen or member in self.opaque for member in layer.family()):
+        aside = self.frozen | self.opaque
+        if layer in self.asleep or any(member in aside for member in layer.family()):
             return False
         if not self._is_made_inside(model, layer) or _registers_parameters(model, layer):
             return False
