@@ -150,12 +150,13 @@ def test_numbers_of_the_generators_are_untouched() -> None:
 def test_rows_that_are_no_numbers() -> None:
     values = torch.zeros(4, 3)
     values[1, 2], values[3, 0] = float("nan"), float("-inf")
-    found = data._rows(values, None)
+    found = data._rows(values, values.isnan(), None)
     assert found is not None
     assert (found.rows, found.count, found.kind) == ([1], 1, "NaN")
-    masked = torch.zeros(2, 2)
-    masked[0, 0] = float("-inf")
-    assert data._rows(masked, None) is None
+    found = data._rows(values, ~values.isfinite(), None)
+    assert found is not None
+    assert (found.rows, found.count) == ([1, 3], 2)
+    assert data._rows(values, values.isposinf(), None) is None
 
 
 def test_batches_are_events_with_their_parts(watcher: Watcher) -> None:

@@ -52,6 +52,8 @@ class NonFinite(Probe):
     def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
         self._bad: dict[int, NonFiniteBatch] = {}
+        self._by_hand: dict[int, NonFiniteBatch] = {}
+        """Those that no loader gave, until the model's own inputs are looked at."""
         self._computed = False
         """A model has returned such values for inputs without them: what models get later may come
         from there."""
@@ -83,21 +85,22 @@ class NonFinite(Probe):
             self._say(bad, type(module).__name__)
 
     def _look_at_data(self, module: nn.Module, source: torch.Tensor) -> None:
-        """Rows that the program takes from a table itself, or scales on the way, and that no model
-        has computed."""
+        """Rows that the program takes from a table itself, or scales on the way."""
         if self._computed or not torch.is_grad_enabled() or not source.numel() or _finite(source):
             return
         found = _rows(source, ~source.isfinite(), None)
         if found is not None and found.count < len(source) and _trains(module):
             found.place = user_frames.standing_at(sys._getframe(1))
-            self._say(found, type(module).__name__)
+            found.reaches, found.reached_at = type(module).__name__, found.place
+            self._by_hand.setdefault(threading.get_ident(), found)
 
     def after_forward(self, module: nn.Module, given: Any, output: object, event: Event) -> None:
-        if not self._computed and threading.get_ident() not in self._bad:
-            self._computed = any(
-                each.is_floating_point() and not _finite(each)
-                for each in autograd_graph.tensors_in(output)
-            )
+        thread = threading.get_ident()
+        found = self._by_hand.pop(thread, None)
+        if found is not None and _has_bad(given):
+            self.watcher.measure(found)
+        elif thread not in self._bad:
+            self._computed = self._computed or _has_bad(output)
 
     def lost(self, given: dict[str, Any], output: torch.Tensor, event: Event) -> None:
         assert isinstance(event, Loss)
@@ -111,6 +114,11 @@ class NonFinite(Probe):
         self._bad.pop(threading.get_ident(), None)
         bad.reaches, bad.reached_at = what, user_frames.standing_at(sys._getframe(1))
         self.watcher.measure(bad)
+
+
+def _has_bad(value: object) -> bool:
+    tensors = autograd_graph.tensors_in(value)
+    return any(each.is_floating_point() and not _finite(each) for each in tensors)
 
 
 def _finite(tensor: torch.Tensor) -> bool:
@@ -226,11 +234,9 @@ class Columns(Probe):
             return
         if target is None:
             target = used
-            if _same_memory(inputs, target):
-                return  # a part of the inputs is the target, in so many words
-        if not _is_column(target) or used.numel() != target.numel() != 0:
-            return
-        if target.numel() != len(inputs):
+            if not _is_column(target) or _same_memory(inputs, target):
+                return  # or a part of the inputs is the target, in so many words
+        if not _is_column(target) or not used.numel() == target.numel() == len(inputs):
             return
         table = self._tables.setdefault(whose, TargetTable(distinct=not by_loader))
         table.see(inputs, target.reshape(-1))
@@ -248,11 +254,13 @@ def _same_memory(one: torch.Tensor, two: torch.Tensor) -> bool:
 
 
 def _is_table(tensor: torch.Tensor) -> bool:
-    shape = tensor.shape
-    return tensor.dim() == 2 and 2 <= shape[1] <= _COLUMNS and tensor.is_floating_point()
+    is_matrix = tensor.layout is torch.strided and tensor.dim() == 2
+    return is_matrix and 2 <= tensor.shape[1] <= _COLUMNS and tensor.is_floating_point()
 
 
 def _is_column(tensor: torch.Tensor) -> bool:
+    if tensor.layout is not torch.strided:
+        return False
     return tensor.dim() == 1 or (tensor.dim() == 2 and tensor.shape[1] == 1)
 
 

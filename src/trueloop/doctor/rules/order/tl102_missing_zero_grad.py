@@ -48,11 +48,10 @@ an optimizer steps twice in an iteration with a `backward()` in between; and not
 clear the gradients: no `zero_grad()` of an optimizer or module that may share parameters, no
 `p.grad = None`, no edit of `.grad` (clipping and `all_reduce` leave it what it is), no unknown code
 that gets the optimizer. Not reported: a `zero_grad()` in a branch that only some runs take,
-optimizer classes with their own `step()`, loops that make one turn unless an option says more,
-loops over a `range` that make at most twelve turns in all (a smoke test), and models that get the
-same inputs again, with one number in all places, which measures time or memory. A function that
-receives its optimizer is checked only for its own loops. In a running program, the gradients
-themselves are compared.
+optimizer classes with their own `step()`, loops that make one turn unless an option says more, and
+models that get the same inputs again, with one number in all places, which measures time or memory.
+A function that receives its optimizer is checked only for its own loops. In a running program, the
+gradients themselves are compared.
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ from trueloop.doctor.rules.shared.step_order import (
     named,
     relieves,
 )
-from trueloop.doctor.rules.shared.trials import is_smoke_test
+from trueloop.doctor.rules.shared.trials import is_trial
 
 _TORCH_LIKE = re.compile(
     r"Adam|SGD|RMSprop|Adagrad|Adadelta|Adafactor|Lion|L[aA][mM][bB]|LARS|Ranger|Rprop|Shampoo"
@@ -157,7 +156,7 @@ class MissingZeroGrad(StepRule):
         return bool(forwards) and forwards <= self._made_up
 
     def _report(self, step: OptimizerStep, backward: Backward) -> None:
-        if is_smoke_test(step):
+        if is_trial(step):
             return
         name = named(step.optimizer, step.spelled)
         remedies = []

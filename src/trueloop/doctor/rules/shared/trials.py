@@ -1,4 +1,4 @@
-"""Loops of a few batches: time is measured, or a result is looked at."""
+"""Loops that are cut short after a few batches: time is measured, or a result is looked at."""
 
 from __future__ import annotations
 
@@ -10,16 +10,9 @@ FEW = 12
 
 def is_trial(event: Event) -> bool:
     """A count of the turns ends the loop over batches, and all loops around make few turns."""
-    return event.turn is not None and event.turn.loop.cut_at is not None and _are_few(event)
-
-
-def is_smoke_test(event: Event) -> bool:
-    """The same, or the loop goes through a `range`, and all loops around make few turns."""
     turn = event.turn
-    return is_trial(event) or (turn is not None and turn.loop.counted and _are_few(event))
-
-
-def _are_few(event: Event) -> bool:
+    if turn is None or turn.loop.cut_at is None:
+        return False
     total = 1
     for each in event.turns:
         loop = each.loop
