@@ -8,14 +8,13 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
-import pytest
 import torch
 
+import warm_torchrun
 from on_ranks import on_ranks
 from trueloop import load_checkpoint
 from trueloop.cli import main
@@ -39,18 +38,16 @@ def left_alone(run: str) -> int:
 
 def started(run: Path) -> subprocess.Popen[bytes]:
     """torchrun with two ranks, by the launch recipe."""
-    environment = os.environ | {
-        "RANKS": "2",
-        "PORT": "0",
-        "RESTARTS": "2",
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-    }
+    options = warm_torchrun.write_command(run.parent / "torchrun", run.parent / "ranks")
+    options["env"] |= {"RANKS": "2", "PORT": "0", "RESTARTS": "2"}
+    # A rank that has lost the other ends soon after it: torchrun is to look before that.
+    options["env"]["PET_MONITOR_INTERVAL"] = "0.01"
     return subprocess.Popen(
         [LAUNCH, "spiral", "--run", str(run), *OPTIONS],
-        env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         start_new_session=True,
+        **options,
     )
 
 
@@ -66,17 +63,11 @@ def ended(torchrun: subprocess.Popen[bytes]) -> str:
     return text
 
 
-def ranks_of(torchrun: subprocess.Popen[bytes]) -> list[int]:
-    children = Path(f"/proc/{torchrun.pid}/task/{torchrun.pid}/children").read_text()
-    return [int(word) for word in children.split()]
-
-
 def log(run: Path) -> list[dict[str, Any]]:
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     return [{k: v for k, v in line.items() if k not in ("time", "seconds")} for line in lines]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="finds torchrun's children in /proc")
 def test_a_run_whose_rank_was_killed_ends_bitwise_as_the_one_left_alone(tmp_path: Path) -> None:
     alone, killed = tmp_path / "alone", tmp_path / "killed"
     torchrun, checkpoints = started(killed), killed / "checkpoints"
@@ -85,7 +76,7 @@ def test_a_run_whose_rank_was_killed_ends_bitwise_as_the_one_left_alone(tmp_path
         assert torchrun.poll() is None, ended(torchrun)
         assert time.monotonic() < end
         time.sleep(0.01)
-    before = ranks_of(torchrun)
+    before = warm_torchrun.ranks(tmp_path / "ranks")
     assert len(before) == 2
     os.kill(before[1], signal.SIGKILL)
     saved = sorted(checkpoints.glob("e*"))[-1].name

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import warm_torchrun
 from on_ranks import Ending, endings
 from trueloop.checkpoint import load_checkpoint
 from trueloop.cli import main
@@ -122,28 +123,15 @@ def test_a_mistake_of_all_ranks_is_printed_once() -> None:
 
 def _torchrun() -> subprocess.Popen[str]:
     """torchrun in a process group of its own, as a scheduler starts it."""
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    return subprocess.Popen(
-        [*launch, "-m", "--", "trueloop", *WORDS, "--workers", "1"],
+    launch = ["--standalone", "--nproc-per-node=2", "-m", "--", "trueloop"]
+    return warm_torchrun.start(
+        [*launch, *WORDS, "--workers", "1"],
+        Path("ranks"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
-
-
-def _ranks_of(launcher: int) -> list[int]:
-    """The processes that torchrun has started, by rank."""
-    found = {}
-    for pid in Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split():
-        words = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-        found.update({int(word[5:]): int(pid) for word in words if word.startswith(b"RANK=")})
-    return [found[rank] for rank in sorted(found)]
-
-
-needs_proc = pytest.mark.skipif(
-    not Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").exists(), reason="reads /proc"
-)
 
 
 def test_sigterm_to_the_whole_job_is_left_alone_by_its_workers() -> None:
@@ -158,12 +146,11 @@ def test_sigterm_to_the_whole_job_is_left_alone_by_its_workers() -> None:
     assert _check_whole()["step"]["counters"][2] == Run(Path("r")).results["updates"]
 
 
-@needs_proc
 def test_a_rank_that_is_killed_is_named_before_torchrun_says_anything() -> None:
     launched = _torchrun()
     _trains()
     began = time.monotonic()
-    os.kill(_ranks_of(launched.pid)[1], signal.SIGKILL)
+    os.kill(warm_torchrun.ranks(Path("ranks"))[1], signal.SIGKILL)
     _, said = launched.communicate(timeout=60)
     assert time.monotonic() - began < 20
     assert launched.returncode != 0

@@ -1,9 +1,8 @@
-"""Every task on two ranks, torchrun with a rank that is killed, and the proof of a resume."""
+"""Every task on two ranks, and the proof of a resume."""
 
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,6 @@ import torch
 from PIL import Image
 from test_train_on_ranks import assert_same_results, fine, log_of, on, weights_of
 
-TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
 SPIRAL = ("train", "spiral", "--epochs", "2", "--batch-size", "200")
 
 
