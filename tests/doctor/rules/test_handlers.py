@@ -8,6 +8,7 @@ import dataclasses
 import inspect
 import re
 import tempfile
+from functools import cache
 from pathlib import Path
 
 import torch
@@ -44,18 +45,22 @@ EVENTS = {
     for _, kind in inspect.getmembers(module, inspect.isclass)
     if issubclass(kind, Event) and not kind.__subclasses__()
 }
-HANDLERS = [
-    (path.name, node)
-    for path in sorted(RULES.rglob("*.py"))
-    for node in ast.walk(ast.parse(path.read_text("utf-8")))
-    if isinstance(node, ast.FunctionDef) and node.name.startswith("on_")
-]
+
+
+@cache  # not where the file is imported: each worker of pytest-xdist does so
+def handlers() -> list[tuple[str, ast.FunctionDef]]:
+    return [
+        (path.name, node)
+        for path in sorted(RULES.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("on_")
+    ]
 
 
 def test_a_handler_names_an_event_and_takes_it() -> None:
-    assert len(HANDLERS) > 150
+    assert len(handlers()) > 150
     by_method = {f"on_{_snake(name)}": name for name in EVENTS}
-    for file, handler in HANDLERS:
+    for file, handler in handlers():
         assert handler.name in by_method, f"{file}: {handler.name} names no event"
         (event,) = handler.args.args[1:]
         assert event.annotation is not None
@@ -77,7 +82,7 @@ def test_every_event_is_of_use() -> None:
 
 
 def test_every_measurement_has_a_handler() -> None:
-    handled = {handler.name for _, handler in HANDLERS}
+    handled = {handler.name for _, handler in handlers()}
     kinds = {name for name, kind in EVENTS.items() if issubclass(kind, Measured)}
     assert len(kinds) > 25
     missing = {name for name in kinds if f"on_{_snake(name)}" not in handled}
@@ -85,14 +90,18 @@ def test_every_measurement_has_a_handler() -> None:
 
 
 LIBRARIES = (nn, nn.functional, torch.optim, lr_scheduler, tempfile)
-PARAMETERS = set(SIGNATURES["get_scheduler"]) | {"name"}  # of transformers
-PARAMETERS |= {"strategy", "every"}  # of Fabric, and of Ignite's events
-PARAMETERS |= set(inspect.signature(dataclasses.field).parameters)
-for library in LIBRARIES:
-    for value in vars(library).values():
-        if inspect.isclass(value) or inspect.isfunction(value):
-            with contextlib.suppress(ValueError):
-                PARAMETERS |= set(inspect.signature(value).parameters)
+
+
+def parameters() -> set[str]:
+    known = set(SIGNATURES["get_scheduler"]) | {"name"}  # of transformers
+    known |= {"strategy", "every"}  # of Fabric, and of Ignite's events
+    known |= set(inspect.signature(dataclasses.field).parameters)
+    for library in LIBRARIES:
+        for value in vars(library).values():
+            if inspect.isclass(value) or inspect.isfunction(value):
+                with contextlib.suppress(ValueError):
+                    known |= set(inspect.signature(value).parameters)
+    return known
 
 
 def test_what_is_known_of_a_thing_has_a_typed_field() -> None:
@@ -107,7 +116,8 @@ def test_what_is_known_of_a_thing_has_a_typed_field() -> None:
             for match in re.finditer(r'"([^"]+)" (?:not )?in [\w.]*\barguments\b', text):
                 keys[match.group(1)] = path.name
     assert {"momentum", "T_0", "log_target", "p"} <= set(keys)
-    assert set(keys) <= PARAMETERS, {key: keys[key] for key in set(keys) - PARAMETERS}
+    unknown = set(keys) - parameters()
+    assert not unknown, {key: keys[key] for key in unknown}
 
 
 def test_rules_read_fields_that_mypy_knows() -> None:
