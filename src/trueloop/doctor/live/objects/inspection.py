@@ -135,12 +135,14 @@ def weights(module: nn.Module) -> Iterator[nn.Parameter]:
     return nn.Module.parameters(module)
 
 
-def learning_layers(module: nn.Module, most: int = 2) -> int:
-    """The modules in it whose own weights need gradients, counted up to `most`."""
+def learning_layers(module: nn.Module) -> int:
+    """How many modules in it have weights of their own that need gradients: 0; 1 for one linear
+    layer; 2 for anything more."""
     learning = (
         each for each in nn.Module.modules(module) if any(map(_learns, each._parameters.values()))
     )
-    return sum(1 for _ in itertools.islice(learning, most))
+    first = list(itertools.islice(learning, 2))
+    return len(first) if not first or type(first[0]) is nn.Linear else 2
 
 
 def _learns(parameter: nn.Parameter | None) -> bool:

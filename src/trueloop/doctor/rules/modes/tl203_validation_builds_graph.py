@@ -46,7 +46,7 @@ the loader, loop or function has a validation name, or the model is in eval mode
 elsewhere, or it only predicts, over a loader, with a network in eval mode that can be read, so
 recording is certainly on: a function without a visible caller may be called under `no_grad`. Not
 reported: outputs whose gradient is computed later, inputs that require gradients (adversarial
-examples, saliency), frozen models, models of which only one layer learns (a linear probe: the
+examples, saliency), frozen models, models of which only one linear layer learns (a probe: the
 graph holds that layer's input), loops over anything but batches, loops that a count ends after a
 few batches, and passes in a block of `torch.enable_grad()` or `torch.set_grad_enabled(True)`, which
 is somebody's decision; a test that comes out true (`set_grad_enabled(phase != "test")`) is not.

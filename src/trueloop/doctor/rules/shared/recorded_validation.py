@@ -13,6 +13,7 @@ from trueloop.doctor.model.events import (
     OptimizerStep,
     TensorRetained,
 )
+from trueloop.doctor.model.known_values import OpaqueObject, Unknown
 from trueloop.doctor.model.things import Loop, Model, Tensor
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.own_parameters import has_parameters, owners_of_parameters
@@ -102,7 +103,7 @@ class ValidationRule(Rule):
         return list(found.values())
 
     def keeps_little(self, forward: ModelForward) -> bool:
-        """Only one layer learns (a linear probe): its graph has the layer's input, which is in
+        """Only one linear layer learns (a probe): its graph has the layer's input, which is in
         memory anyway."""
         if forward.learning is not None:
             return forward.learning == 1 and not wholes(forward.model)
@@ -113,8 +114,8 @@ class ValidationRule(Rule):
             for each in owners_of_parameters(whole)
             if not any(frozen.covers(each) for frozen in self.frozen)
         ]
-        known = all(each.complete or each not in learning for each in family)
-        return known and len(learning) == 1 and not any(each.samples for each in family)
+        is_linear = [each.kind for each in learning] == ["torch.nn.Linear"]
+        return is_linear and all(map(_is_known, family))
 
     def kept_of(self, forward: ModelForward) -> list[TensorRetained]:
         """Tensors of a pass that outlive their turn with the graph of its forward, the first of
@@ -128,6 +129,15 @@ class ValidationRule(Rule):
                 found.setdefault((kept.place, kept.since), []).append(kept)
         several = [each for each in found.values() if len({kept.turn for kept in each}) > 1]
         return list({each[0].place: each[0] for each in several}.values())
+
+
+def _is_known(member: Model) -> bool:
+    """A layer of torch's own, or of a class that can be read: nothing else learns in it."""
+    if member.samples or not member.complete:
+        return False
+    if member.cls is None:
+        return member.kind.startswith("torch.nn.")
+    return not any(isinstance(each, (OpaqueObject, Unknown)) for each in member.attributes.values())
 
 
 def _has_nothing_to_record(event: ModelForward) -> bool:
