@@ -36,27 +36,9 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-class _Thaw:
-    """`gc.unfreeze`, which `trueloop check` calls at its end, and whether it was called."""
-
-    unfreeze, called = staticmethod(gc.unfreeze), False
-
-    def __call__(self) -> None:
-        self.unfreeze()
-        self.called = True
-
-
-gc.unfreeze = _thaw = _Thaw()
-
-
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Once all tests of a file have run, the same with what they have imported and kept; and after
-    a test that has thawed it all, once what is new was looked at."""
-    if _thaw.called:
-        gc.collect(1)
-        gc.freeze()
-        _thaw.called = False
+    """Once all tests of a file have run, the same with what they have imported and kept."""
     if nextitem is None or nextitem.path != item.path:
         gc.collect()
         gc.freeze()

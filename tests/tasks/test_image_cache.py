@@ -352,6 +352,7 @@ def test_an_error_of_writing_is_raised() -> None:
     def work(rows: range) -> dict[int, str]:
         raise OSError(28, "No space left on device")
 
+    others = set(multiprocessing.active_children())
     with pytest.raises(OSError, match="No space left"):
         pool.on_all(work, 100, what="", quiet=True)
-    assert not multiprocessing.active_children()
+    assert set(multiprocessing.active_children()) <= others
