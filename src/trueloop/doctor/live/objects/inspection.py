@@ -11,7 +11,6 @@ from __future__ import annotations
 import builtins
 import dis
 import inspect
-import itertools
 from collections.abc import Iterator
 from itertools import islice
 from types import FunctionType, MemberDescriptorType
@@ -141,7 +140,7 @@ def learning_layers(module: nn.Module) -> int:
     learning = (
         each for each in nn.Module.modules(module) if any(map(_learns, each._parameters.values()))
     )
-    first = list(itertools.islice(learning, 2))
+    first = list(islice(learning, 2))
     return len(first) if not first or type(first[0]) is nn.Linear else 2
 
 

@@ -107,7 +107,7 @@ class NonFinite(Probe):
         bad = self._bad.get(threading.get_ident())
         if bad is None or event.criterion.reduction == "none" or _finite(output):
             return
-        if any(inspection.is_tensor(each) and not _finite(each) for each in given.values()):
+        if _has_bad(given):
             self._say(bad, event.criterion.kind)
 
     def _say(self, bad: NonFiniteBatch, what: str) -> None:

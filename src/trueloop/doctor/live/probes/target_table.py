@@ -46,7 +46,7 @@ class TargetTable:
         same = (x == y.to(x.dtype)[:, None]).all(0)
         self._equal = same if self._equal is None else self._equal & same
         self._counts.update(y.tolist())
-        whole = len(self._counts) <= _FEW and all(each == int(each) for each in self._counts)
+        whole = len(self._counts) <= _FEW and all(float(each).is_integer() for each in self._counts)
         self._see_renamed(x, y, whole)
         self._see_marked(x, y, whole)
         open_still = self._pairs or bool(self._equal.any())
@@ -69,11 +69,14 @@ class TargetTable:
                     del self._pairs[column]
 
     def _see_marked(self, x: torch.Tensor, y: torch.Tensor, whole: bool) -> None:
+        if not whole or len(self._counts) > 2:  # nor will they be two classes later
+            self._marks.clear()
+            return
         for label in set(y.tolist()):
             if label not in self._marks:
                 self._marks[label] = _Mark(x[y == label][0])
         for label, mark in self._marks.items():
-            mark.see(x[y == label], x[y != label], two=whole and len(self._counts) <= 2)
+            mark.see(x[y == label], x[y != label])
 
     def columns(self) -> list[int]:
         """Those that determine the target, if it is not constant and rare in none of its values."""
@@ -98,8 +101,8 @@ class _Mark:
         self.alive = torch.ones(len(value), dtype=torch.bool)
         self.others: dict[int, set[float]] = {}
 
-    def see(self, own: torch.Tensor, others: torch.Tensor, *, two: bool) -> None:
-        self.alive &= (own == self.value).all(0) & (others != self.value).all(0) & two
+    def see(self, own: torch.Tensor, others: torch.Tensor) -> None:
+        self.alive &= (own == self.value).all(0) & (others != self.value).all(0)
         for column in self.alive.nonzero().reshape(-1).tolist():
             values = self.others.setdefault(column, set())
             if len(values) < _MARKED_VALUES:

@@ -157,7 +157,8 @@ def _zero_grad_of_somebody(call: LibraryCall) -> Value:
 @methods(Optimizer, "step_and_update_lr")
 def _scheduled_step(call: LibraryCall) -> Value:
     """A step of the wrapper that "Attention is all you need" is often trained with."""
-    scaler = next((each for each in call.args if isinstance(each, Scaler)), None)
+    given = (*call.args, *call.kwargs.values())
+    scaler = next((each for each in given if isinstance(each, Scaler)), None)
     call.emit(OptimizerStep, optimizer=call.receiver, scaler=scaler)
     return NONE
 
