@@ -21,8 +21,8 @@ def names_of(args: ast.arguments) -> list[str]:
 
 
 def stores(definition: ast.AST) -> dict[str, list[ast.expr | None]]:
-    """The variables that a function or a file assigns to, and what: None for a part of it, and for
-    what a loop gives it."""
+    """The variables that a function or a file assigns to, and what: None for a part of what is not
+    a call, and for what a loop gives it."""
     found: dict[str, list[ast.expr | None]] = defaultdict(list)
     body = getattr(definition, "body", None)
     waiting: list[ast.AST] = [*body] if isinstance(body, list) else []
@@ -30,15 +30,38 @@ def stores(definition: ast.AST) -> dict[str, list[ast.expr | None]]:
         node = waiting.pop()
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
             continue
-        target = node.targets[0] if isinstance(node, ast.Assign) else None
-        if isinstance(target, ast.Name) and isinstance(node, ast.Assign):
-            found[target.id].append(node.value)
-            waiting += [*node.targets[1:], node.value]
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    found[target.id].append(node.value)
+                else:
+                    waiting += _in_parts(target, node.value, found)
+            waiting.append(node.value)
             continue
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             found[node.id].append(None)
         waiting += ast.iter_child_nodes(node)
     return found
+
+
+def _in_parts(
+    target: ast.expr, value: ast.expr, found: dict[str, list[ast.expr | None]]
+) -> list[ast.AST]:
+    """Note `a, b = f(x)` as `f(x)[0]` and `f(x)[1]`, and `a, b = 0, 1` one by one; what is left of
+    other targets."""
+    names = target.elts if isinstance(target, ast.Tuple) else []
+    values: list[ast.expr] = []
+    if isinstance(value, ast.Tuple) and len(value.elts) == len(names):
+        values = value.elts
+    elif isinstance(value, ast.Call):
+        parts = (ast.Subscript(value, ast.Constant(at), ast.Load()) for at in range(len(names)))
+        values = [ast.copy_location(each, value) for each in parts]
+    simple = [each for each in names if isinstance(each, ast.Name)]
+    if not values or len(simple) != len(names) or any(isinstance(v, ast.Starred) for v in values):
+        return [target]
+    for name, given in zip(simple, values, strict=True):
+        found[name.id].append(given)
+    return []
 
 
 def default_of(args: ast.arguments, name: str) -> ast.expr | None:

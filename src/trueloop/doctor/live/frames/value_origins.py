@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from functools import lru_cache
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType, MethodType
 
 from trueloop.doctor.live.frames import user_frames
+from trueloop.doctor.live.frames.live_expressions import FrameNames, value_of
 from trueloop.doctor.live.frames.source_map import source_of
+from trueloop.doctor.model.returned_scores import called_part, returned
 from trueloop.doctor.model.variables import default_of, given, names_of, stores
 
 _MOST = 4
@@ -15,16 +18,42 @@ _MOST = 4
 
 
 def origins(written: str, frame: FrameType) -> tuple[str, ...]:
-    """The expressions that a variable comes from: the only one that its function assigns to it, or
-    what the caller passes for it, and so on for a variable that is given there."""
+    """The expressions that a score comes from: the only one that its function assigns to the
+    variable, or what the caller passes for it, and so on for a variable that is given there, up to
+    what a function of the program returns."""
     node: ast.expr | None = ast.parse(written or "0", mode="eval").body
     at: FrameType | None = frame
-    found: list[str] = []
-    while isinstance(node, ast.Name) and at is not None and len(found) < _MOST:
+    last: tuple[ast.expr, FrameType] | None = None
+    found: list[ast.expr] = []
+    while node is not None and at is not None:
+        last = node, at
+        if not isinstance(node, ast.Name) or len(found) == _MOST:
+            break
         node, at = _origin(node.id, at)
         if node is not None:
-            found.append(ast.unparse(node))
-    return tuple(found)
+            found.append(node)
+    behind = _returned(*last) if last is not None else []
+    return tuple(ast.unparse(each) for each in (*found, *behind))
+
+
+def _returned(node: ast.expr, frame: FrameType) -> list[ast.expr]:
+    call, part = called_part(node)
+    if call is None:
+        return []
+    names = FrameNames(frame)
+    try:
+        function = value_of(call.func, names.named)
+    finally:
+        names.forget()
+    function = function.__func__ if type(function) is MethodType else function
+    function = inspect.unwrap(function) if type(function) is FunctionType else None
+    if type(function) is not FunctionType:
+        return []
+    code = function.__code__
+    if user_frames.kind_of(code.co_filename) != "user":
+        return []
+    definition = _definition(code)
+    return returned(definition, part) if definition is not None else []
 
 
 def _origin(name: str, frame: FrameType) -> tuple[ast.expr | None, FrameType | None]:

@@ -41,8 +41,9 @@ The name of the metric in the code decides: `acc`, `accuracy`, `f1`, `auc`, `iou
 `hit_rate` and others should rise; `loss`, `error`, `mse`, `perplexity`, `wer` and others should
 fall; `dice_loss` is a loss, and `-acc` and `1 - acc` reverse the direction. Where the name says
 neither (`score`, `metrics[key]`), what the caller passes for it decides, or the one value that is
-assigned to it. Not reported: names that stay neutral, a mode that is an option, and metrics chosen
-under a condition.
+assigned to it, or what the function that was called returns: a count of `predicted == labels`
+should rise, a sum of `cross_entropy(...)` should fall. Not reported: names that stay neutral or
+contradict each other, a mode that is an option, and metrics chosen under a condition.
 """
 
 from __future__ import annotations
@@ -63,9 +64,14 @@ _FALLING = re.compile(
     r"|lpips"
 )
 _UNCLEAR = re.compile(r"neg|negative|minus|inv|inverse|inverted")
+_PREDICTION = re.compile(r"argmax|topk|(\w+_)?(pred(s|icted|ictions?)?|guess(es|ed)?)")
+_LABELS = re.compile(
+    r"y|[xb]?y[bs]?|y_?(true|batch)|(\w+_)?(labels?|targets?|tgt|gt|truths?|tags?|gold|answers?)"
+)
+_LOSS = re.compile(r"cross_?entropy|criterion", re.I)
 _THROUGH = frozenset(
     "item mean sum cpu detach numpy float int abs round compute average nanmean median tensor array"
-    " asarray get max min sqrt as_tensor to".split()
+    " asarray get max min sqrt as_tensor to long double type fmean count_nonzero".split()
 )
 """Calls that leave the direction as it is."""
 
@@ -87,15 +93,17 @@ class PlateauWatchesWrongWay(ScheduleRule):
             if call.metric is None or not (certain or (self.whole_program and clock.free(call))):
                 continue
             names = (call.metric_name, *call.metric_origins)
-            name = next((each for each in names if direction(each)), "")
-            if name and (direction(name) > 0) != (mode == "max"):
-                self._report(call, clock, name, direction(name) > 0)
+            ways = {each: way for each in names if (way := direction(each))}
+            if len({*ways.values()}) == 1 and (max(ways.values()) > 0) != (mode == "max"):
+                self._report(call, clock, next(iter(ways)), max(ways.values()) > 0)
 
     def _report(self, call: SchedulerStep, clock: ScheduleClock, name: str, rises: bool) -> None:
         mode, other = ("min", "max") if rises else ("max", "min")
+        own = call.metric_name
+        watched = f"`{name}`" if name == own else f"`{own}`, which is `{name}`,"
         self.report(
             call.place,
-            f"{called(clock.scheduler)} uses mode={mode!r}, but `{name}`"
+            f"{called(clock.scheduler)} uses mode={mode!r}, but {watched}"
             f" should {'rise' if rises else 'fall'}: improvements count as none, and the"
             " learning rate is reduced while the model still learns.",
             related=[(clock.scheduler.made, f"created here, with mode={mode!r}")],
@@ -120,6 +128,8 @@ def _of(node: ast.expr) -> int:
         index = node.slice
         if isinstance(index, ast.Constant) and isinstance(index.value, str):
             return _of_words(index.value)
+        if isinstance(node.value, ast.Call) and isinstance(index, ast.Constant):
+            return 0  # of several results: the function's name does not say which
         return _of(node.value)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return -_of(node.operand)
@@ -127,7 +137,52 @@ def _of(node: ast.expr) -> int:
         return _of_arithmetic(node)
     if isinstance(node, ast.Call):
         return _of_call(node)
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        return _of_hits(node.left, node.ops[0], node.comparators[0])
+    if isinstance(node, ast.IfExp) and isinstance(node.orelse, ast.Constant):
+        return _of(node.body)  # there may be nothing to count
     return 0
+
+
+def _of_hits(one: ast.expr, sign: ast.cmpop, other: ast.expr) -> int:
+    """`predicted == labels` and `predicted != labels`; a comparison with anything else may
+    count how often a class is found."""
+    sides = {_is_prediction(each) - _are_labels(each) for each in (one, other)}
+    if sides != {1, -1} or not isinstance(sign, (ast.Eq, ast.NotEq)):
+        return 0
+    return 1 if isinstance(sign, ast.Eq) else -1
+
+
+def _is_prediction(node: ast.expr) -> bool:
+    return any(
+        _PREDICTION.fullmatch(_last_name(each))
+        or (isinstance(each, ast.Subscript) and _is_index_of_maximum(each))
+        for each in ast.walk(node)
+    )
+
+
+def _is_index_of_maximum(node: ast.Subscript) -> bool:
+    """`logits.max(1)[1]`."""
+    is_max = isinstance(node.value, ast.Call) and _last_name(node.value.func) == "max"
+    return is_max and isinstance(node.slice, ast.Constant) and node.slice.value == 1
+
+
+def _last_name(node: ast.AST) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _are_labels(node: ast.expr) -> bool:
+    """Named as what is right: `y`, `batch.label`, `labels[rows].view(-1)`."""
+    while not _LABELS.fullmatch(_last_name(node)):
+        if isinstance(node, ast.Call):
+            node = node.func
+        elif isinstance(node, (ast.Attribute, ast.Subscript)):
+            node = node.value
+        else:
+            return False
+    return True
 
 
 def _of_arithmetic(node: ast.BinOp) -> int:
@@ -144,10 +199,12 @@ def _of_arithmetic(node: ast.BinOp) -> int:
 
 def _of_call(node: ast.Call) -> int:
     function = node.func
-    name = function.attr if isinstance(function, ast.Attribute) else ""
-    name = function.id if isinstance(function, ast.Name) else name
+    name = _last_name(function)
+    if name == "eq":
+        sides = [*([function.value] if isinstance(function, ast.Attribute) else []), *node.args]
+        return _of_hits(sides[-2], ast.Eq(), sides[-1]) if len(sides) > 1 else 0
     if name not in _THROUGH:
-        return _of_words(name)
+        return -1 if _LOSS.search(name) else _of_words(name)
     if name == "get" and node.args and isinstance(node.args[0], ast.Constant):
         return _of_words(str(node.args[0].value))
     found = [each for each in map(_of, node.args) if each]

@@ -53,7 +53,7 @@ def call_at(m: Interpreter, level: int) -> ast.Call | None:
     return _calls(code_around(m, level)).get((where.line, where.column))
 
 
-_stores = once(stores)
+stores_in = once(stores)
 _MOST = 4
 """Steps back from a variable to what it was given."""
 
@@ -61,14 +61,19 @@ _MOST = 4
 def origins(m: Interpreter, node: ast.expr) -> list[ast.expr]:
     """The expressions that a variable of the function that runs comes from: the only one assigned
     to it, or what the caller passes for it, and so on for a variable that is given there."""
-    found: list[ast.expr] = []
+    return [each for each, _ in origins_by_level(m, node)]
+
+
+def origins_by_level(m: Interpreter, node: ast.expr) -> list[tuple[ast.expr, int]]:
+    """The same, each with the level of calls that it is written at."""
+    found: list[tuple[ast.expr, int]] = []
     level = len(m.calls)
     while isinstance(node, ast.Name) and len(found) < _MOST:
         origin = _origin(m, node.id, level)
         if origin is None:
             break
+        found.append(origin)
         node, level = origin
-        found.append(node)
     return found
 
 
@@ -92,12 +97,12 @@ def _origin(m: Interpreter, name: str, level: int) -> tuple[ast.expr, int] | Non
     is written at."""
     definition = m.calls[level - 1][1] if level else m.modules[0].tree
     args = getattr(definition, "args", None)
-    stored = _stores(definition).get(name, [])
+    stored = stores_in(definition).get(name, [])
     if stored or args is None:
         value = stored[0] if len(stored) == 1 else None
         return None if value is None else (value, level)
     if name not in names_of(args):
-        stored = _stores(m.modules[-1].tree).get(name, []) if level == len(m.calls) else []
+        stored = stores_in(m.modules[-1].tree).get(name, []) if level == len(m.calls) else []
         value = stored[0] if len(stored) == 1 else None
         return None if value is None else (value, 0)
     call = call_at(m, level)

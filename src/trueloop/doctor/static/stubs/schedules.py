@@ -15,7 +15,6 @@ from trueloop.doctor.model.things import Optimizer, Scheduler, Size
 from trueloop.doctor.static.interpreter.calls import enter
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.passed_arguments import (
-    origins,
     where_variable_passed,
     with_known_index,
 )
@@ -34,6 +33,7 @@ from trueloop.doctor.static.interpreter.values import (
 )
 from trueloop.doctor.static.stubs.options import option_default, options_of
 from trueloop.doctor.static.stubs.rate_functions import length_of_function
+from trueloop.doctor.static.stubs.watched_scores import origins_of_score
 
 _WARMUP = ("num_warmup_steps", "num_training_steps")
 SIGNATURES: dict[str, tuple[str, ...]] = {
@@ -307,7 +307,7 @@ def _step(call: LibraryCall) -> Value:
     if metric is not None and isinstance(call.node, ast.Call):
         nodes = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
         given = [with_known_index(call.machine, each) for each in nodes[:1]]
-        earlier = origins(call.machine, given[0]) if given else []
+        earlier = origins_of_score(call.machine, given[0]) if given else []
         name, *before = [*map(written, [*given, *earlier])] or [""]
     if metric is None and call.open:
         metric = call.unknown()
