@@ -45,7 +45,8 @@ Both numbers are known: as numbers in a program that is read from its start, or 
 same quantities (`len(loader) * args.epochs`). A total in samples is one of the loader's own data
 set, `len(data) * epochs`, where a batch has several. The length of a `LambdaLR` is the quantity in
 its function at which that comes down to its end. Steps are counted over the loops that contain
-them, and once per accumulated update under `if (i + 1) % n == 0`. A program that was watched to its
+them, and once per accumulated update under `if (i + 1) % n == 0`; a loop over
+`permutation.split(size)` makes `len(permutation) // size` turns. A program that was watched to its
 end shows by itself that a schedule is over: its steps are one and a half (cosine) or two times its
 length, or nothing is left of a `LambdaLR`'s learning rate in the second half. Not reported:
 schedules without a length (`StepLR`, `MultiStepLR`, `ExponentialLR`, warm restarts), warm-ups that
@@ -56,7 +57,10 @@ long as its phase.
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from trueloop.doctor.model.events import Event, Made, SchedulerStep
@@ -84,6 +88,7 @@ from trueloop.doctor.rules.shared.schedule_course import course_of
 _PLAIN = re.compile(r"(\w+=)?[\w.\[\]'\"]+")
 _LOW = 0.01
 """Share of a learning rate that is near zero."""
+_COUNTS_MICRO_BATCHES = "this counts micro-batches, and it steps once per accumulated update"
 FEW = 5
 """Runs with fewer steps are trials: their schedule may be that of the real run."""
 
@@ -115,6 +120,8 @@ class ScheduleLengthMismatch(ScheduleRule):
             why = _in_micro_batches(clock, call, length)
         else:
             why = _per_batch(clock, call, length)
+        if successor is None:
+            why = why or _window_by_window(clock, call, length)
         why = why or _as_it_ran(clock, call, length)
         if why and (self.whole_program or symbolic.number(length.calls) is None):
             self.report(
@@ -202,12 +209,12 @@ def decays(clock: ScheduleClock) -> bool:
 
 def _in_micro_batches(clock: ScheduleClock, call: SchedulerStep, length: Length) -> str:
     loop = clock.batch_loop(call)
-    batches = batches_of(loop) if loop is not None else None
+    batches = (batches_of(loop) or _pieces_of(loop)) if loop is not None else None
     if batches is None:
         return ""
     epochs = epochs_of(clock.epoch_turns(call)) or [{(): 1.0}]
     if any(symbolic.same(length.calls, symbolic.times(batches, each)) for each in epochs):
-        return "this counts micro-batches, and it steps once per accumulated update"
+        return _COUNTS_MICRO_BATCHES
     windows = [symbolic.parse(window.size) for window in call.windows]
     if any(symbolic.number(each) == 1 for each in epochs) or _ends_early(clock, call):
         return ""
@@ -215,6 +222,36 @@ def _in_micro_batches(clock: ScheduleClock, call: SchedulerStep, length: Length)
     if clock.epoch_turns(call) and any(symbolic.same(length.calls, each) for each in updates):
         return "this counts the updates of one epoch, and it steps in every epoch"
     return ""
+
+
+def _pieces_of(loop: Loop) -> symbolic.Sum | None:
+    """Turns of a loop over `permutation.split(size)`."""
+    return symbolic.parse(loop.parts[0]) if loop.parts is not None else None
+
+
+def _window_by_window(clock: ScheduleClock, call: SchedulerStep, length: Length) -> str:
+    """The run made one step for each window of micro-batches, which are as many as were planned,
+    but for those that each epoch leaves over."""
+    loop, course = clock.batch_loop(call), course_of(clock.scheduler)
+    planned = symbolic.number(length.calls)
+    if course is None or planned is None or course.calls < FEW or _ends_early(clock, call):
+        return ""
+    size = _usual_distance(clock.calls, loop)
+    epochs = (symbolic.number(each) or 1 for each in epochs_of(clock.epoch_turns(call)))
+    left_over = planned - size * course.calls
+    fits = 0 <= left_over < size * math.prod(epochs, start=1.0)
+    if size < 2 or not fits or planned < 1.5 * course.calls:
+        return ""
+    return _COUNTS_MICRO_BATCHES if _usual_distance(clock.steps, loop) == size else ""
+
+
+def _usual_distance(events: Sequence[Event], loop: Loop | None) -> int:
+    """The turns of a loop from one event to the next, most of the time; 0 where that varies. Turns
+    that nobody looked at may be missing in between."""
+    at = sorted({turn.index for each in events for turn in each.turns if turn.loop is loop})
+    found = Counter(later - earlier for earlier, later in itertools.pairwise(at))
+    size, times = max(found.items(), key=lambda each: each[1], default=(0, 0))
+    return size if 2 * times > len(at) else 0
 
 
 def _per_batch(clock: ScheduleClock, call: SchedulerStep, length: Length) -> str:

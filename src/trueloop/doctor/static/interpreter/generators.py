@@ -133,7 +133,7 @@ def _announce(m: Interpreter, node: ast.AST, loop: Loop, before: int, generator:
     this loader; if it yields once in each turn of a loop, it has as many turns as that one."""
     inner = m.turns[before:]
     if len(inner) == 1 and inner[0].loop.place.line == _yields_each_turn(generator.function.node):
-        loop.turns = inner[0].loop.turns
+        loop.turns, loop.parts = inner[0].loop.turns, inner[0].loop.parts
     source = next((each.loop for each in reversed(inner) if each.loop.loader is not None), None)
     if source is not None and source.kind == "other":
         loop.loader, loop.kind = source.loader, "batches"

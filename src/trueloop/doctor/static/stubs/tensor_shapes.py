@@ -348,10 +348,12 @@ def note_parts(
         made.parts = None if found == (None, None) else found
 
 
-def _number_of_parts(rows: Size, size: Size) -> int | None:
-    if not isinstance(rows, int) or not isinstance(size, int) or size < 1:
+def _number_of_parts(rows: Size, size: Size) -> Size:
+    if rows is None or size is None:
         return None
-    return -(-rows // size)
+    if not isinstance(rows, int) or not isinstance(size, int):
+        return f"({rows} // {size})"  # as programs plan it, the last and shorter part aside
+    return -(-rows // size) if size > 0 else None
 
 
 def range_of(args: list[Value]) -> Shape:
