@@ -83,9 +83,10 @@ def _note(loop: Loop, iterable: ast.expr, names: FrameNames) -> None:
         given = [value_of(each, names.named) for each in iterable.args]
         if given and all(type(each) is int for each in given) and given[2:] != [0]:
             loop.turns = len(range(*given)) if len(given) <= 3 else None
-            if len(given) > 1 and not isinstance(iterable.args[0], ast.Constant):
-                loop.begins_at = given[0]
-                loop.begin_spelled = ast.unparse(iterable.args[0])
+        # Where it ends may be too much to compute: `range(start, min(start + budget, epochs))`.
+        fixed = len(given) < 2 or isinstance(iterable.args[0], ast.Constant)
+        if not fixed and type(given[0]) is int:
+            loop.begins_at, loop.begin_spelled = given[0], ast.unparse(iterable.args[0])
         return
     if isinstance(iterable, ast.Call) and _name(iterable) == "count" and len(iterable.args) == 1:
         begin = value_of(iterable.args[0], names.named)
