@@ -31,13 +31,14 @@ from trueloop.doctor.static.interpreter.values import (
     CombinedIterable,
     Constant,
     Generator,
+    Parameters,
     Scope,
     Sequence,
     Unknown,
     Value,
     runs_user_code,
 )
-from trueloop.doctor.static.stubs import dict_batches, frozen_by_name
+from trueloop.doctor.static.stubs import dict_batches, frozen_by_identity, frozen_by_name
 
 _BY_HAND = re.compile(r"batch|step|iter", re.I)
 
@@ -121,6 +122,8 @@ def run_for(m: Interpreter, node: ast.For | ast.AsyncFor, scope: Scope) -> Contr
     signal = _go(m, node, loop, how, turn, scope)
     if signal is None:
         frozen_by_name.notice(m, node, iterable, scope)
+        if isinstance(iterable, Parameters):
+            frozen_by_identity.notice(m, node, iterable, scope)
         return m.run_block(node.orelse, scope)
     return None if signal is ControlFlow.BREAK else signal
 

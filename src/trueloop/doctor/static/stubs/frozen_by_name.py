@@ -29,7 +29,7 @@ _PLAIN = frozenset(
 """Layers of torch's that have no parameters."""
 
 
-class _UnreadError(Exception):
+class UnreadError(Exception):
     """A test or a statement that is not understood."""
 
 
@@ -40,8 +40,8 @@ def notice(m: Interpreter, node: ast.For | ast.AsyncFor, iterable: Value, scope:
     if model is None or len(names) != 2:
         return
     try:
-        frozen = [*_frozen(model, "", _FlagByName(node.body, names[0], names[1], scope))]
-    except _UnreadError:
+        frozen = [*_frozen(model, "", FlagOfLeaf(node.body, names[0], names[1], scope))]
+    except UnreadError:
         return
     later = thaws_elsewhere(m.modules[-1].tree, node) if frozen else False
     for part in frozen:
@@ -61,7 +61,7 @@ def _model_of(node: ast.For | ast.AsyncFor, iterable: Value) -> Model | None:
     return next(iter(models)) if len(models) == 1 else None
 
 
-def _frozen(model: Model, path: str, choice: _FlagByName) -> Iterator[Model]:
+def _frozen(model: Model, path: str, choice: FlagOfLeaf) -> Iterator[Model]:
     """The outermost parts of which every parameter is frozen."""
     names = [*_names(model, path)]
     if names and None not in names and all(choice.of(str(name)) is False for name in names):
@@ -93,7 +93,7 @@ def _renamed(model: Model, name: str) -> str:
     return f"{own}original" if any(each.startswith(own) for each in model.children) else name
 
 
-class _FlagByName:
+class FlagOfLeaf:
     """The body of a loop over `named_parameters()`, as a function of a parameter's name."""
 
     def __init__(self, body: list[ast.stmt], name: str, leaf: str, scope: Scope) -> None:
@@ -129,7 +129,7 @@ class _FlagByName:
         if isinstance(called, ast.Call) and self._is_leafs(called.func, "requires_grad_"):
             given = [*called.args, *(each.value for each in called.keywords)]
             return given[0] if given else ast.Constant(True)
-        raise _UnreadError
+        raise UnreadError
 
     def _is_leafs(self, node: ast.expr, name: str) -> bool:
         owner = node.value if isinstance(node, ast.Attribute) and node.attr == name else None
@@ -157,7 +157,7 @@ class _FlagByName:
                 return values[number]
         if isinstance(node, ast.Call):
             return self._called(node)
-        raise _UnreadError
+        raise UnreadError
 
     def _variable(self, name: str) -> object:
         if name in self._values:
@@ -169,7 +169,7 @@ class _FlagByName:
                 return parts
         if isinstance(value, Constant) and isinstance(value.value, str):
             return value.value
-        raise _UnreadError
+        raise UnreadError
 
     def _compared(self, node: ast.Compare) -> bool:
         left, right = self._value(node.left), self._value(node.comparators[0])
@@ -179,7 +179,7 @@ class _FlagByName:
         if isinstance(sign, (ast.In, ast.NotIn)) and isinstance(right, (str, tuple)):
             is_in = left in right if isinstance(right, tuple) else str(left) in right
             return is_in == isinstance(sign, ast.In)
-        raise _UnreadError
+        raise UnreadError
 
     def _called(self, node: ast.Call) -> object:
         given = node.args[0] if len(node.args) == 1 and not node.keywords else None
@@ -194,13 +194,13 @@ class _FlagByName:
             if isinstance(text, str) and all(isinstance(each, str) for each in parts):
                 at_end = node.func.attr == "endswith"
                 return text.endswith(parts) if at_end else text.startswith(parts)
-        raise _UnreadError
+        raise UnreadError
 
     def _each(self, node: ast.GeneratorExp) -> list[object]:
         """`part in name for part in ("head", "norm")`."""
         generator = node.generators[0]
         if len(node.generators) > 1 or generator.ifs or not isinstance(generator.target, ast.Name):
-            raise _UnreadError
+            raise UnreadError
         found: list[object] = []
         values = self._value(generator.iter)
         for each in values if isinstance(values, (tuple, str)) else ():
