@@ -187,6 +187,9 @@ def _are_labels(node: ast.expr) -> bool:
 
 def _of_arithmetic(node: ast.BinOp) -> int:
     left, right = _of(node.left), _of(node.right)
+    if isinstance(node.op, (ast.Mult, ast.Div)):
+        left *= -1 if _is_negative(node.right) else 1
+        right *= -1 if _is_negative(node.left) else 1
     constant = isinstance(node.left, ast.Constant)
     if isinstance(node.op, ast.Sub):
         return -right if constant else left if not right else 0
@@ -195,6 +198,12 @@ def _of_arithmetic(node: ast.BinOp) -> int:
     if isinstance(node.op, (ast.Add, ast.Mult)):
         return left or right if not (left and right) else left if left == right else 0
     return 0
+
+
+def _is_negative(node: ast.expr) -> bool:
+    """`-1`, `-1.0`."""
+    is_minus = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
+    return is_minus and isinstance(node.operand, ast.Constant)
 
 
 def _of_call(node: ast.Call) -> int:
