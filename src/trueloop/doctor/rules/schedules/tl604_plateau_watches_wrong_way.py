@@ -202,8 +202,9 @@ def _of_arithmetic(node: ast.BinOp) -> int:
 
 def _is_negative(node: ast.expr) -> bool:
     """`-1`, `-1.0`."""
-    is_minus = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
-    return is_minus and isinstance(node.operand, ast.Constant)
+    if not isinstance(node, ast.UnaryOp) or not isinstance(node.op, ast.USub):
+        return False
+    return isinstance(node.operand, ast.Constant)
 
 
 def _of_call(node: ast.Call) -> int:

@@ -50,9 +50,9 @@ them, and once per accumulated update under `if (i + 1) % n == 0`; a loop over
 end shows by itself that a schedule is over: its steps are one and a half (cosine) or two times its
 length, or nothing is left of a `LambdaLR`'s learning rate in the second half. Not reported:
 schedules without a length (`StepLR`, `MultiStepLR`, `ExponentialLR`, warm restarts), warm-ups that
-have ended, a run that may end early (`break`), a computed length (`epochs // 2`), one missing last
-step of OneCycle, and a schedule that is replaced by a second one in the middle of the run, each as
-long as its phase.
+have ended, a run that may end early (`break`) or is one job's share of the epochs (`range(start,
+start + budget)`), a computed length (`epochs // 2`), one missing last step of OneCycle, and a
+schedule that is replaced by a second one in the middle of the run, each as long as its phase.
 """
 
 from __future__ import annotations
@@ -86,6 +86,8 @@ from trueloop.doctor.rules.shared.schedule_clock import (
 from trueloop.doctor.rules.shared.schedule_course import course_of
 
 _PLAIN = re.compile(r"(\w+=)?[\w.\[\]'\"]+")
+_RANGE = re.compile(r"\brange\((\w*[A-Za-z_][\w.]*), (.*)")
+"""The variable at which a range begins, and the rest."""
 _LOW = 0.01
 """Share of a learning rate that is near zero."""
 _COUNTS_MICRO_BATCHES = "this counts micro-batches, and it steps once per accumulated update"
@@ -112,16 +114,7 @@ class ScheduleLengthMismatch(ScheduleRule):
         successor = self._successor(clock)
         if successor is not None and any(turn.loop.simulated for turn in call.turns):
             self.refute(clock.scheduler.made)  # in runs that do not get to the second phase
-        if clock.batch_loop(call) is None:
-            why = _per_epoch(clock, call, length, successor)
-        elif successor is not None:
-            why = ""  # how many updates its phase has is not known
-        elif self._accumulates(clock, call):
-            why = _in_micro_batches(clock, call, length)
-        else:
-            why = _per_batch(clock, call, length)
-        if successor is None:
-            why = why or _window_by_window(clock, call, length)
+        why = "" if _is_of_one_job(clock, call) else self._planned(clock, call, length, successor)
         why = why or _as_it_ran(clock, call, length)
         if why and (self.whole_program or symbolic.number(length.calls) is None):
             self.report(
@@ -130,6 +123,17 @@ class ScheduleLengthMismatch(ScheduleRule):
                 related=[(call.place, "steps the schedule")],
                 fix="Set its length to the number of `scheduler.step()` calls in the run.",
             )
+
+    def _planned(
+        self, clock: ScheduleClock, call: SchedulerStep, length: Length, successor: Made | None
+    ) -> str:
+        if clock.batch_loop(call) is None:
+            return _per_epoch(clock, call, length, successor)
+        if successor is not None:
+            return ""  # how many updates its phase has is not known
+        accumulates = self._accumulates(clock, call)
+        why = (_in_micro_batches if accumulates else _per_batch)(clock, call, length)
+        return why or _window_by_window(clock, call, length)
 
     def _successor(self, clock: ScheduleClock) -> Made | None:
         """The schedule that the same `step()` advances later on: this one's phase of the run was
@@ -236,6 +240,8 @@ def _window_by_window(clock: ScheduleClock, call: SchedulerStep, length: Length)
     planned = symbolic.number(length.calls)
     if course is None or planned is None or course.calls < FEW or _ends_early(clock, call):
         return ""
+    if any(turn.loop.begin_spelled for turn in clock.own(call)):
+        return ""  # it may resume: not all of the planned updates are made here
     size = _usual_distance(clock.calls, loop)
     epochs = (symbolic.number(each) or 1 for each in epochs_of(clock.epoch_turns(call)))
     left_over = planned - size * course.calls
@@ -327,6 +333,15 @@ def _phase(
 
 def _ends_early(clock: ScheduleClock, call: SchedulerStep) -> bool:
     return any(turn.loop.leaves for turn in clock.own(call))
+
+
+def _is_of_one_job(clock: ScheduleClock, call: SchedulerStep) -> bool:
+    """The epochs are one job's share, and more jobs may follow: `range(start, start + budget)`."""
+    for turn in clock.own(call):
+        found = _RANGE.search(turn.loop.over)
+        if found is not None and re.search(rf"(?<![\w.]){re.escape(found[1])}\b", found[2]):
+            return True
+    return False
 
 
 def _compared(clock: ScheduleClock, length: Length, calls: symbolic.Sum | None) -> str:
