@@ -10,12 +10,15 @@ from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.model.things import Model, Tensor
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.passed_arguments import stores_in
+from trueloop.doctor.static.interpreter.syntax import once
 from trueloop.doctor.static.interpreter.values import Parameters, Scope, Sequence, Unknown
 from trueloop.doctor.static.stubs.frozen_by_name import FlagOfLeaf, UnreadError
 from trueloop.doctor.static.stubs.thawing import thaws_elsewhere
 
 _MOST = 6
 """Parts that are gone through one by one."""
+_COUNTS = ("len", "sum", "list", "sorted", "print")
+_LEAVES = ("weight", "bias")
 _COMPREHENSIONS = (ast.SetComp, ast.ListComp, ast.GeneratorExp)
 
 
@@ -36,7 +39,8 @@ def notice(
     listed = choice.listed
     if listed is None or False not in flags or m.turns:
         return
-    later = thaws_elsewhere(m.modules[-1].tree, node) or _is_called_again(m)
+    tree = m.modules[-1].tree
+    later = thaws_elsewhere(tree, node) or _shares_parameters(tree) or _is_called_again(m)
     frozen = [*_apart(iterable.models[0], listed)] if flags[1] is False else []
     frozen += listed if flags[0] is False else []
     for part in frozen:
@@ -53,6 +57,17 @@ def _apart(model: Model, listed: list[Model]) -> Iterator[Model]:
     elif not any(each.covers(model) for each in listed):
         for child in model.children.values():
             yield from _apart(child, listed)
+
+
+@once
+def _shares_parameters(tree: ast.Module) -> bool:
+    """`decoder.weight = embedding.weight`: one that is frozen here may learn as a part of there."""
+    return any(
+        getattr(target, "attr", "") in _LEAVES and getattr(node.value, "attr", "") in _LEAVES
+        for node in walk(tree)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+    )
 
 
 def _is_called_again(m: Interpreter) -> bool:
@@ -99,9 +114,12 @@ class _FlagByIdentity(FlagOfLeaf):
     def _members_of(self, name: str) -> list[Model]:
         """The modules whose parameters a variable holds, where it holds all of them."""
         m = self._machine
-        stored = stores_in(m.calls[-1][1] if m.calls else m.modules[0].tree).get(name, [])
+        definition = m.calls[-1][1] if m.calls else m.modules[0].tree
+        stored = stores_in(definition).get(name, [])
         value = self._scope.variables.get(name)
         if len(stored) != 1 or stored[0] is None or not self._is_whole(stored[0]):
+            raise UnreadError
+        if not _is_only_read(definition, name):
             raise UnreadError
         if isinstance(value, Parameters) and value.complete and not value.part:
             return value.models if not value.tensors else self._unread()
@@ -143,6 +161,24 @@ class _FlagByIdentity(FlagOfLeaf):
         if not isinstance(value, Sequence) or value.open or len(value.values) > _MOST:
             return False
         return all(isinstance(each, Model) for each in value.values)
+
+
+def _is_only_read(definition: ast.AST, name: str) -> bool:
+    """A variable's set stays as it was made: it is asked for members, counted or gone through."""
+    loads = reads = 0
+    for node in walk(definition):
+        if isinstance(node, ast.Name):
+            loads += node.id == name and isinstance(node.ctx, ast.Load)
+            continue
+        asked: list[ast.expr] = []
+        if isinstance(node, ast.Compare):
+            asked = node.comparators
+        elif isinstance(node, (ast.For, ast.comprehension)):
+            asked = [node.iter]
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in _COUNTS:
+            asked = node.args
+        reads += sum(isinstance(each, ast.Name) and each.id == name for each in asked)
+    return loads == reads
 
 
 def _are_parameters(node: ast.expr) -> bool:
