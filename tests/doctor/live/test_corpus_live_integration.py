@@ -86,6 +86,9 @@ UNSEEN = frozenset(
         "TL501-bad_total_norm_by_hand",
         "TL703-bad_folders_one_by_one",  # each class has few batches in a row
         "TL712-bad_manual_updates",
+        "TL720-bad_accuracy_of_batches",  # not a loss, but a mean that is written by hand
+        "TL720-bad_counted_by_hand",  # whether a count is that of the samples is read in source
+        "TL720-bad_tensor_total",
         "TL805-bad_detached_dictionary",  # a tensor of its own over the same memory
     }
 )

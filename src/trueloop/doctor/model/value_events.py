@@ -46,8 +46,8 @@ class TransformSet(Event):
 
 
 @dataclass(eq=False, kw_only=True)
-class MeansOverSamples(Event):
-    """A sum of batch means was divided by the number of samples (in source)."""
+class MeansOverSamples(Measured):
+    """A sum of batch means is divided by the number of samples."""
 
     loader: Loader
 

@@ -136,7 +136,7 @@ ENTRIES = (
     Entry("TL717", "identifier-as-input", "warning", "D"),
     Entry("TL718", "dependent-rows-split-at-random", "advice", "D"),
     Entry("TL719", "conversations-cut", "warning", "D"),
-    Entry("TL720", "sum-of-batch-means", "warning", "S"),
+    Entry("TL720", "sum-of-batch-means", "warning", "SL"),
     Entry("TL721", "length-of-a-dict-batch", "error", "SL"),
     # Checkpoints and reproducibility
     Entry("TL801", "checkpoint-without-optimizer", "warning", "SL"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from trueloop.doctor.live.hub import Hub
 from trueloop.doctor.live.memory import recorded_shapes
 from trueloop.doctor.live.probes import (
+    batch_mean_sums,
     changed_rates,
     constant_terms,
     data,
@@ -47,6 +48,7 @@ PROBES: tuple[type[Probe], ...] = (
     layers_made_again.LayersMadeAgain,
     constant_terms.ConstantTerms,
     dict_lengths.DictLengths,
+    batch_mean_sums.BatchMeanSums,
     padding.Padding,
     micro_batches.MicroBatches,
     weights_kept.KeptWeights,

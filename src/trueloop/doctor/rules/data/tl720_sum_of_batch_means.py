@@ -41,9 +41,13 @@ loss = total / len(loader.dataset)
 ## How it is detected
 
 In source, the means of the batches of one loader are added up (or collected in a list) and divided
-by the length of its data set, and its batches have several samples. Not reported:
+by the length of its data set, and its batches have several samples. In a running program, a loss
+function was called with `reduction="mean"` for a batch of several samples; the source of the
+function that goes through the loader shows that nothing but its value is added up in each turn, and
+that the total is divided by the length of the same loader's data set. Not reported:
 `reduction="sum"`, sums that are weighted by the batch size, quotients that are multiplied by it,
-counts of hits, and loaders whose batch size is not known, or is 1 unless an option changes it.
+counts of hits, a division under a condition (live), and loaders whose batch size is not known, or
+is 1 unless an option changes it.
 """
 
 from __future__ import annotations
