@@ -94,3 +94,49 @@ def test_one_program_of_two_is_enough_for_a_fault() -> None:
     text = MAIN.format(layer="nn.BatchNorm1d(8)")
     Path("other.py").write_text(text)
     assert found() == ["trainer.py TL201"]
+
+
+STEPS = """\
+def train(net, optimizer, batches, parts, settings):
+    for epoch in range(1, settings["epochs"] + 1):
+        for x, y in batches:
+            if parts["warmup"] is not None and epoch <= settings["warm"]:
+                parts["warmup"].step()
+            elif epoch > settings["warm"]:
+                {steps}
+            optimizer.zero_grad()
+            ((net(x) - y) ** 2).mean().backward()
+            optimizer.step()
+"""
+SCHEDULES = """\
+import sys
+import torch
+import yaml
+from steps import train
+
+def made(optimizer, length):
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, length)
+    return scheduler
+
+def main(settings, batches):
+    net = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    parts = {"warmup": None, "scheduler": None}
+    if settings["warm"]:
+        parts["warmup"] = torch.optim.lr_scheduler.LinearLR(optimizer)
+    if settings["kind"] is not None:
+        parts["scheduler"] = made(optimizer, settings["epochs"] * len(batches))
+    train(net, optimizer, batches, parts, settings)
+
+rows = torch.utils.data.TensorDataset(torch.randn(64, 4), torch.randn(64, 1))
+main(yaml.safe_load(open(sys.argv[1])), torch.utils.data.DataLoader(rows, shuffle=True))
+"""
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"), [('parts["scheduler"].step()', []), ("pass", ["main.py TL606"])]
+)
+def test_a_schedule_that_a_table_hands_to_a_different_file(steps: str, expected: list[str]) -> None:
+    Path("steps.py").write_text(STEPS.format(steps=steps))
+    Path("main.py").write_text(SCHEDULES)
+    assert [each for each in found() if each.endswith("TL606")] == expected

@@ -452,6 +452,7 @@ class Seeded(Event):
     forked: bool = False  # inside `fork_rng`, or restored afterwards
     by_rank: bool = False  # it depends on the rank
     drawn: bool = False  # the seed itself, at random or off a clock (in source)
+    for_data: bool = False  # in a function that draws samples and returns them (in source)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -489,12 +490,11 @@ class SamplingGap(Event):
 class Ended(Event):
     """The run is over (or all of it that could be read)."""
 
-    whole_program: bool = True
-    """The reader saw a whole program: from its top, not a function on its own."""
+    whole_program: bool = True  # read from its top, not a function on its own
     switched: frozenset[str] = frozenset()  # names whose `eval`, `train` they call (in source)
     stepped: frozenset[str] = frozenset()  # those of which they read `step` (in source)
+    stepped_entries: frozenset[str] = frozenset()  # of these, entries: `parts["scheduler"].step()`
     never_stepped: dict[str, Location] = field(default_factory=dict)  # each under a false test
-    handed_on: tuple[Value, ...] = ()
-    """The result of the function that a run began with, and its object's attributes (in source)."""
+    handed_on: tuple[Value, ...] = ()  # the result of the first function, its object's attributes
     unread_backward: bool = False  # see `LoopLeft`
     updates: int | None = None  # of all optimizers (live)

@@ -41,8 +41,8 @@ of any loop or in the turn that made the model (a trial of a search, a fold), to
 option; then that model is trained with those first weights. Not reported: an earlier seed, a seed
 that is itself drawn at random or read off a clock, weights that are loaded, copied or set before,
 weights that are drawn again after the seed (`reset_parameters`, `nn.init`, `apply`), a seed in the
-constructor of a module, which governs the weights of that one, and seeds after training has started
-(for samples, plots, evaluation).
+constructor of a module, which governs the weights of that one, a seed in a function that draws
+samples and returns them, and seeds after training has started (for samples, plots, evaluation).
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class SeededTooLate(Rule):
                 self._set.update(member for whole in _wholes(model) for member in whole.family())
 
     def on_seeded(self, event: Seeded) -> None:
-        if event.library not in ("torch", "all") or self._seed is not None:
+        if event.library not in ("torch", "all") or event.for_data or self._seed is not None:
             return
         # In the turn of a trial or a fold that made the model, and in no loop within it.
         self._models = [each for each in self._models if self._made_in[each] == event.turns]

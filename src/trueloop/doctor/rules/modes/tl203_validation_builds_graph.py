@@ -74,7 +74,7 @@ class ValidationBuildsGraph(ValidationRule):
 
     def on_model_forward(self, event: ModelForward) -> None:
         super().on_model_forward(event)
-        if not event.grad:
+        if self.never_records(event):
             self.refute(event.place)
             self.settle(event.place)
 

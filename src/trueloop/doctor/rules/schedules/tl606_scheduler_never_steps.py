@@ -65,11 +65,13 @@ class SchedulerNeverSteps(ScheduleRule):
         super().__init__()
         self._set: list[RateSet] = []
         self._never_stepped: dict[str, Location] = {}
+        self._entries: frozenset[str] = frozenset()
+        """Those that `step` is called on in any file that was read."""
         self._listed: set[object] = set()
         """In lists of the object whose method was read: a different method may go through them."""
 
     def on_ended(self, event: Ended) -> None:
-        self._never_stepped = event.never_stepped
+        self._never_stepped, self._entries = event.never_stepped, event.stepped_entries - {""}
         lists = () if event.whole_program else event.handed_on
         self._listed = {part for each in lists for part in contents(each)}
         super().on_ended(event)
@@ -101,7 +103,7 @@ class SchedulerNeverSteps(ScheduleRule):
             return
         last = scheduler.name.rpartition(".")[2]
         test = self._never_stepped.get(last) if self.whole_program else None
-        if last in scheduler.stepped_names and test is None:
+        if last in scheduler.stepped_names | self._entries and test is None:
             return
         turns = {clock.own(step)[-1] for step in clock.steps if clock.own(step)}
         if len(turns) < 2:

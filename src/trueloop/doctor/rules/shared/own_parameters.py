@@ -11,7 +11,7 @@ _WITHOUT = re.compile(
     r"|Soft(?!Margin)\w+|LogSoftmax|\w*Dropout\w*|\w*Pool\w*|\w*Pad\w*|\w*Loss|Upsample\w*|Fold|Unfold"
     r"|Pixel\w+|ChannelShuffle|ZeroPad\w*|CosineSimilarity|PairwiseDistance|GLU|Threshold|Tanhshrink)$"
 )
-_CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict", "Module"})
+_CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict", "Module", "DataParallel"})
 _SIMPLE_NORMS = re.compile(r"^(InstanceNorm\w*|LocalResponseNorm)$")
 
 
@@ -41,4 +41,4 @@ def _has_own(member: Model) -> bool:
 
 
 def _is_parameter(value: object) -> bool:
-    return isinstance(value, Tensor) and value.role == "parameter"
+    return isinstance(value, Tensor) and (value.role == "parameter" or value.requires_grad)

@@ -26,8 +26,9 @@ class PredictionPasses:
             self._loaded.append(event.thing)
 
     def add(self, event: ModelForward) -> None:
-        """Note a forward in train mode."""
-        if event.turns and not event.grad and event.result_used:
+        """Note a forward in train mode; one in a constructor finds out the shape of an output."""
+        constructs = event.place.function.endswith("__init__")
+        if event.turns and not event.grad and event.result_used and not constructs:
             self.forwards.append(event)
 
     def in_train_mode(self, end: Ended) -> list[ModelForward]:

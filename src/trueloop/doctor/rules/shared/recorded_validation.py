@@ -36,6 +36,8 @@ class ValidationRule(Rule):
         self.learning: set[Loop] = set()
         self.evaluating: set[Model] = set()
         self.frozen: set[Model] = set()
+        self._always_frozen: set[Model] = set()
+        """Those of them that no option decides."""
         self.trained: set[Model] = set()
         self.retained: list[TensorRetained] = []
 
@@ -48,8 +50,11 @@ class ValidationRule(Rule):
     def on_flags_set(self, event: FlagsSet) -> None:
         if event.requires_grad is False:
             self.frozen.add(event.model)
+            if not (event.guards or event.by_name or event.thawed_later):
+                self._always_frozen.add(event.model)
         else:
             self.frozen.discard(event.model)
+            self._always_frozen.discard(event.model)
 
     def on_model_forward(self, event: ModelForward) -> None:
         self.forwards.add(event)
@@ -58,7 +63,7 @@ class ValidationRule(Rule):
 
     def _records(self, event: ModelForward) -> bool:
         """A graph is certainly built, and not for the sake of the inputs."""
-        if not event.grad_known or any(frozen.covers(event.model) for frozen in self.frozen):
+        if not event.grad_known or self._is_frozen(event.model):
             return False
         if any(isinstance(each, Tensor) and _is_special(each) for each in event.inputs):
             return False
@@ -85,7 +90,19 @@ class ValidationRule(Rule):
 
     def on_tensor_retained(self, event: TensorRetained) -> None:
         if event.tensor.graph and event.turn is not None and event.container is not None:
-            self.retained.append(event)
+            models = event.tensor.models
+            if not models or not all(map(self._is_frozen, models)):
+                self.retained.append(event)
+
+    def _is_frozen(self, model: Model) -> bool:
+        return any(frozen.covers(model) for frozen in self.frozen)
+
+    def never_records(self, event: ModelForward) -> bool:
+        """It runs without gradients, or all its weights are frozen, whatever the options are."""
+        if not event.grad:
+            return True
+        frozen = any(each.covers(event.model) for each in self._always_frozen)
+        return frozen and not any(_learns_for(model, event.model) for model in self.trained)
 
     def recorded(self) -> list[ModelForward]:
         """The first forward of each pass that builds a graph which nothing uses."""
@@ -141,12 +158,10 @@ def _is_known(member: Model) -> bool:
 
 
 def _has_nothing_to_record(event: ModelForward) -> bool:
-    """A loss without parameters compares what was computed under `no_grad`."""
-    model = event.model
+    """A module without parameters (a loss, a distance) works on tensors without a graph."""
     tensors = [each for each in event.inputs if isinstance(each, Tensor)]
-    is_bare = model.cls is not None and model.complete and not model.children
-    compares = len(tensors) > 1 and all(each.graph is False for each in tensors)
-    return is_bare and compares and not has_parameters(model)
+    without = bool(tensors) and all(each.graph is False for each in tensors)
+    return without and not has_parameters(event.model) and all(map(_is_known, event.model.family()))
 
 
 def _cuts_rows(loop: Loop) -> bool:

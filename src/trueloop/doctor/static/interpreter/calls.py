@@ -163,7 +163,7 @@ def _method(
         m.graph_escapes(name, node)  # of a loss that is None in this run, or of anything else
     if isinstance(receiver, Tensor):
         parents = [each for each in (receiver, *args) if isinstance(each, Tensor)]
-        made = derive(m, node, *parents)
+        made = derive(m, node, *parents, graph=name not in shapes.WITHOUT_GRADIENT)
         made.shape = shapes.of_method(name, receiver.shape, args, kwargs)
         made.dtype = "bool" if name in shapes.TESTS else None
         statistics.notice(m, receiver, name, args, kwargs, made)

@@ -262,6 +262,7 @@ class FileAnalysis:
                 handed_on=tuple(machine.reach.handed_on),
                 switched=frozenset[str]().union(*(each.switched for each in read)),
                 stepped=frozenset[str]().union(*(each.stepped for each in read)),
+                stepped_entries=frozenset[str]().union(*(each.stepped_entries for each in read)),
                 never_stepped=never_reached(machine) if machine.ticks_passed_by else {},
             )  # fmt: skip
         except OutOfBudgetError:

@@ -126,6 +126,8 @@ class FileSummary:
         """Every `.backward`, called or not, by the identity of its node."""
         self.stepped: set[str] = set()
         """The names of which the file reads `step`, called or not."""
+        self.stepped_entries: set[str] = set()
+        """Those that are entries: `parts["scheduler"].step()`."""
         self.exits: set[str] = set()
         """Options that end a program or function early where they are on (`if args.evaluate:`)."""
         self.ends: set[tuple[str, bool]] = set()
@@ -200,7 +202,7 @@ class FileSummary:
                 if node.attr in BACKWARD:
                     self.backwards.append(id(node))
                 elif node.attr == "step":
-                    self.stepped.update((last_name(node.value), _key(node.value)))
+                    self._look_at_step(node.value)
             elif isinstance(node, ast.Compare) and len(node.comparators) == 1:
                 if getattr(node.comparators[0], "value", self) is None:
                     self.asked.add(id(node.left))
@@ -245,6 +247,10 @@ class FileSummary:
         tests = [each for generator in node.generators for each in generator.ifs]
         within = [*made, *tests, *(generator.iter for generator in rest)]
         waiting.extend((child, (*inside, contents), depth) for child in within)
+
+    def _look_at_step(self, stepped: ast.expr) -> None:
+        self.stepped.update((last_name(stepped), _key(stepped)))
+        self.stepped_entries.add(_key(stepped))
 
     def _look_below(
         self,

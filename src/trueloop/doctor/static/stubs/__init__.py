@@ -15,6 +15,7 @@ AREAS = (
     "hooks",
     "optimizers",
     "tensor_functions",
+    "extremes",
     "distributions",
     "parameters",
     "precision",

@@ -37,6 +37,7 @@ from trueloop.doctor.static.interpreter.values import (
 )
 from trueloop.doctor.static.stubs.containers import fill, is_sequential
 from trueloop.doctor.static.stubs.options import dropout_rate, positional_eps
+from trueloop.doctor.static.stubs.tensor_shapes import WITHOUT_FRACTION
 from trueloop.doctor.static.stubs.tensors import derive, tensors_in
 from trueloop.doctor.static.stubs.thawing import thaws_later
 
@@ -353,6 +354,8 @@ def _mark(call: LibraryCall, value: Value, model: Model, serial: int, depth: int
     if isinstance(value, (Unknown, OpaqueObject)):
         value = derive(m, call.node, *tensors_in(m, value, call.node))
     if isinstance(value, Tensor):
+        if value.dtype in WITHOUT_FRACTION:
+            return value
         if m.recording and value.gradient is None:
             value.graph = True
             value.models |= {model}

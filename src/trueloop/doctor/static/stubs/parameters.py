@@ -15,6 +15,7 @@ from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.known_values import contents
 from trueloop.doctor.model.things import Model, Tensor
 from trueloop.doctor.model.vocabulary import tests_mode
+from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.syntax import once
 from trueloop.doctor.static.interpreter.values import (
@@ -98,9 +99,8 @@ def _dropout(call: LibraryCall) -> Value:
     subject = call.arg(0, "input")
     module = next((each for each in reversed(m.receivers) if isinstance(each, Model)), None)
     rate = dropout_rate(m, call.arg(1, "p", Constant(0.5)))
-    if rate == 0 and m.mode_asked is not None and m.mode_asked[0] is module:
-        # The mode was asked for a dropout that drops nothing.
-        m.mode_asked[0].asks_mode = m.mode_asked[1]
+    if rate == 0:
+        _asked_for_nothing(m, module)
     call.emit(
         FunctionalDropout,
         function=call.name.rpartition(".")[2],
@@ -114,6 +114,12 @@ def _dropout(call: LibraryCall) -> Value:
     return derive(
         m, call.node, *tensors_in(m, subject, call.node), same=isinstance(subject, Tensor)
     )
+
+
+def _asked_for_nothing(m: Interpreter, module: Model | None) -> None:
+    """The mode was asked for a dropout that drops nothing."""
+    if m.mode_asked is not None and m.mode_asked[0] is module:
+        module.asks_mode = m.mode_asked[1]
 
 
 _ATTENTION = {
@@ -139,10 +145,13 @@ def _attention(call: LibraryCall) -> Value:
     """Its rate knows nothing of the mode."""
     m = call.machine
     module = next((each for each in reversed(m.receivers) if isinstance(each, Model)), None)
+    rate = dropout_rate(m, call.arg(*_ATTENTION[call.name], Constant(0)))
+    if rate == 0 and module is not None and module.training:
+        _asked_for_nothing(m, module)  # `self.rate if self.training else 0`
     call.emit(
         FunctionalDropout,
         function=call.name.rpartition(".")[2],
-        p=dropout_rate(m, call.arg(*_ATTENTION[call.name], Constant(0))),
+        p=rate,
         training=None if call.open else False,
         module=module,
         asks_mode=module is not None and _mode_is_asked(call),

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable
 
 from trueloop.doctor.model.events import Seeded, Used
 from trueloop.doctor.model.known_values import loop_of
+from trueloop.doctor.model.randomness import TORCH_DRAWS
 from trueloop.doctor.model.things import Tensor
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
+from trueloop.doctor.static.interpreter.survey import BACKWARD, last_name
+from trueloop.doctor.static.interpreter.syntax import nodes_of, once
 from trueloop.doctor.static.interpreter.values import (
     NONE,
     Constant,
@@ -55,8 +59,24 @@ def _seed(call: LibraryCall) -> Value:
         forked=bool(call.machine.forked),
         by_rank=names_rank(call.machine, value),
         drawn=value is None or any(map(_is_drawn, inside(value, _parts, 6))),
+        for_data=bool(call.machine.calls) and _draws_samples(call.machine.calls[-1][1]),
     )
     return OpaqueObject("torch.Generator") if "torch" in call.name else NONE
+
+
+_HOLDS_SAMPLES = re.compile(r"Tensor|Data|Loader")
+
+
+@once
+def _draws_samples(function: ast.AST) -> bool:
+    """It draws with torch, makes nothing but tensors and data sets, and returns what it made."""
+    names = [last_name(node.func) for node in nodes_of(function, ast.Call)]
+    return (
+        not TORCH_DRAWS.isdisjoint(names)
+        and any(node.value is not None for node in nodes_of(function, ast.Return))
+        and not any(each[:1].isupper() and not _HOLDS_SAMPLES.search(each) for each in names)
+        and BACKWARD.isdisjoint(names)
+    )
 
 
 def _is_drawn(value: Value) -> bool:

@@ -162,6 +162,8 @@ def _same(call: LibraryCall) -> Value:
     casts = {"half": "float16", "bfloat16": "bfloat16", "double": "float64", "float": "float32",
              "long": "int64", "int": "int32"}  # fmt: skip
     made.dtype = casts.get(call.name, tensor.dtype)
+    if made.dtype in shapes.WITHOUT_FRACTION:
+        made.graph, made.models = False, frozenset()
     made.shape = shapes.of_method(call.name, tensor.shape, call.args, call.kwargs)
     shapes.note_parts(call, made, tensor.shape, call.arg(0), call.const(1, "dim", 0))
     made.loader = tensor.loader
@@ -293,37 +295,9 @@ def _gather(call: LibraryCall) -> Value:
 def _function_gather(call: LibraryCall) -> Value:
     source = call.arg(0, "input")
     if not isinstance(source, Tensor):
-        return _torch(call)
+        return any_function(call)
     m, rest = call.machine, call.args[1:]
     return _gather(LibraryCall(m, call.node, "gather", rest, call.kwargs, source, call.open))
-
-
-@methods(Tensor, "argmax", "max", "topk", "min", "argmin")
-def _argmax(call: LibraryCall) -> Value:
-    whole = not call.args and not call.kwargs
-    made = derive(call.machine, call.node, call.receiver, graph=call.name[:3] != "arg")
-    made.shape = shapes.of_method(call.name, call.receiver.shape, call.args, call.kwargs)
-    if call.name == "argmax":
-        made.dtype = "int64"
-        made.activation = Activation("argmax", call.const(0, "dim"), call.place)
-    if call.name in ("max", "min", "topk") and not whole:
-        indices = derive(call.machine, call.node, call.receiver, graph=False)
-        indices.activation = Activation("argmax", call.const(0, "dim"), call.place)
-        return Sequence("tuple", [made, indices])
-    return made
-
-
-@calls("torch.argmax", "torch.max", "torch.topk")
-def _function_argmax(call: LibraryCall) -> Value:
-    tensor = call.arg(0, "input")
-    if isinstance(tensor, Tensor) and not isinstance(call.arg(1), Tensor):
-        name = call.name.rpartition(".")[2]
-        return _argmax(
-            LibraryCall(
-                call.machine, call.node, name, call.args[1:], call.kwargs, tensor, call.open
-            )
-        )
-    return _torch(call)
 
 
 @methods(Tensor, "zero_", "fill_", "mul_", "div_", "add_", "sub_", "copy_", "clamp_", "addcdiv_",
@@ -379,7 +353,7 @@ _SAME = frozenset("flatten squeeze unsqueeze reshape permute transpose clone".sp
 
 
 @calls("torch.*", "torch.nn.functional.*", "torch.special.*", "torch.linalg.*", "torch.fft.*")
-def _torch(call: LibraryCall) -> Value:
+def any_function(call: LibraryCall) -> Value:
     """Any other function of torch's: a tensor if it is given or makes one."""
     name = call.name.rpartition(".")[2]
     first = call.arg(0, "input")
@@ -398,6 +372,7 @@ def _torch(call: LibraryCall) -> Value:
         call.machine,
         call.node,
         *parents,
+        graph=name not in shapes.WITHOUT_GRADIENT,
         same=name in _SAME and isinstance(first, Tensor),
         keeps_loss=name in ("mean", "sum", "mul", "div", "add", "sub", "where", "nan_to_num"),
     )

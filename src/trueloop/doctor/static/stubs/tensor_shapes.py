@@ -277,6 +277,14 @@ TESTS = frozenset(
     " any all".split()
 )
 """Operations that give true or false."""
+WITHOUT_GRADIENT = TESTS | frozenset(
+    "argmax argmin argsort argwhere nonzero bucketize searchsorted multinomial bincount histc isin"
+    " count_nonzero less_equal greater_equal not_equal isneginf isposinf isclose signbit bernoulli"
+    " unique unique_consecutive logical_xor".split()
+)
+"""Operations that give whole numbers, true or false, or a draw: autograd records none of them."""
+WITHOUT_FRACTION = frozenset("bool int32 int64".split())
+"""Types whose tensors have no gradient."""
 REDUCE = frozenset("mean sum std var prod argmax argmin all any logsumexp median norm".split())
 
 
