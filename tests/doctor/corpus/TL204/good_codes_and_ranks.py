@@ -35,7 +35,7 @@ loader = DataLoader(TensorDataset(torch.randn(640, 6)), batch_size=8, shuffle=Tr
 coder = Coder()
 optimizer = torch.optim.Adam(coder.parameters(), lr=1e-3)
 used = {"nearest": [], "ranks": [], "far": []}
-for epoch in range(3):
+for epoch in range(1):
     for (x,) in loader:
         back, lost, facts = coder(x)
         loss = nn.functional.mse_loss(back, x) + lost

@@ -50,7 +50,7 @@ network = nn.Sequential(nn.Linear(6, 12), nn.ReLU(), nn.Linear(12, 3))
 optimizer = torch.optim.Adam(network.parameters(), 0.01)
 criterion = Both()
 totals = Totals(["bone", "fat", "air"])
-for epoch in range(200):
+for epoch in range(40):
     for scan, organ in loader:
         optimizer.zero_grad()
         loss, scores = criterion(network(scan), organ)
