@@ -145,3 +145,9 @@ def test_a_table_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[tool]\ntrueloop = 3\n")
     with pytest.raises(ConfigError, match="must be a table"):
         Configs().excludes(str(tmp_path / "x.py"))
+
+
+@pytest.mark.parametrize("content", ["[project\nname = 1", "dependencies = [\n[tool.other]\n"])
+def test_a_mistake_in_a_file_without_the_table_is_not_ours(tmp_path: Path, content: str) -> None:
+    (tmp_path / "pyproject.toml").write_text(content)
+    assert Configs().wants("TL101", str(tmp_path / "x.py"))

@@ -13,7 +13,7 @@ from typing import Any
 from trueloop.doctor.rules.catalogue import BY_CODE
 from trueloop.doctor.rules.selection import codes_of
 from trueloop.errors import ConfigError, nearest
-from trueloop.files import cannot_read, read_text
+from trueloop.files import cannot_read, read_bytes
 
 LARGEST = 1_000_000
 """Bytes of a pyproject.toml."""
@@ -113,11 +113,15 @@ def project_root(folder: str) -> str | None:
 def _read(path: str) -> dict[str, Any] | None:
     """The file's `[tool.trueloop]`; None without such a file or such a table."""
     try:
-        content = tomllib.loads(read_text(path, LARGEST))
+        data = read_bytes(path, LARGEST)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise ConfigError(cannot_read(path, error)) from None
+    if b"trueloop" not in data:
+        return None  # a mistake in it is for somebody else to correct
+    try:
+        content = tomllib.loads(data.decode("utf-8"))
     except RecursionError:
         raise ConfigError(f"{path} is nested too deeply to be read: rewrite it") from None
     except ValueError as error:  # no TOML, no UTF-8, numbers of more digits than Python takes

@@ -492,7 +492,7 @@ class Ended(Event):
 
     whole_program: bool = True  # read from its top, not a function on its own
     switched: frozenset[str] = frozenset()  # names whose `eval`, `train` they call (in source)
-    stepped: frozenset[str] = frozenset()  # those of which they read `step` (in source)
+    stepped: frozenset[str] = frozenset()  # whose `step` they or comments name (in source)
     stepped_entries: frozenset[str] = frozenset()  # of these, entries: `parts["scheduler"].step()`
     never_stepped: dict[str, Location] = field(default_factory=dict)  # each under a false test
     handed_on: tuple[Value, ...] = ()  # the result of the first function, its object's attributes

@@ -47,8 +47,9 @@ of that kind. An explicit `training=True` is accepted. Not reported: calls under
 mode (`if self.training:`, an early return), probability 0 (also as the default of an option),
 Monte-Carlo dropout (evaluation calls the module again and again with one input), an option that
 only the calls of the training turn on, functions outside of any module, other methods (noise that
-sampling drops on purpose), modules that the program only trains while it evaluates others (the
-discriminator of a GAN), and a "Prenet", whose dropout Tacotron 2 keeps on at inference.
+sampling drops on purpose), modules that the program only trains while it evaluates others, a
+discriminator or critic that nothing evaluates, and a "Prenet", whose dropout Tacotron 2 keeps on at
+inference.
 """
 
 from __future__ import annotations
@@ -69,6 +70,7 @@ from trueloop.doctor.model.things import Model
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.passes import Forwards
 
+_CRITIC = re.compile(r"discriminat|critic", re.I)
 _ATTENTION = re.compile(r"scaled_dot_product_attention|memory_efficient_attention|flash_attn_\w+")
 
 
@@ -106,6 +108,8 @@ class FunctionalDropoutAlwaysOn(Rule):
         for call in self.calls:
             if call.module is None or self._is_only_trained(call.module):
                 continue
+            if self._is_critic(call.module):
+                continue
             if self._is_asked_for(call.module):
                 continue
             if call.p is None and _ATTENTION.match(call.function) and not self._trains(call.module):
@@ -126,6 +130,13 @@ class FunctionalDropoutAlwaysOn(Rule):
         return (
             bool(own) and any(map(self._evaluates, others)) and not any(map(self._evaluates, own))
         )
+
+    def _is_critic(self, module: Model) -> bool:
+        """The discriminator of a GAN, which nothing evaluates: only training calls it."""
+        own = [each for each in self.forwards.by_serial.values() if each.model.covers(module)]
+        models = [module, *(each.model for each in own)]
+        names = [f"{model.kind} {model.name}" for model in models]
+        return any(map(_CRITIC.search, names)) and not any(map(self._evaluates, own))
 
     def _is_asked_for(self, module: Model) -> bool:
         """Evaluation calls the module several times with one input (Monte-Carlo dropout), or only

@@ -46,13 +46,13 @@ receives its optimizer, it must also clear that optimizer's gradients in the loo
 optimizer steps on several losses in an iteration, each `backward()` is followed on its own: it is
 reported if its gradients are always cleared before a step. Where one `backward()` feeds several
 optimizers with different parameters, each that is cleared has to step, and so has each whose `step`
-no file of the program reads. In a running program, an optimizer is reported whose gradients are
-cleared in every iteration and that has not stepped by the end. Not reported: gradients that are
-read or changed by hand (Fisher information, attacks, manual updates; only logging them does not
-count, nor does asking whether there are any, nor measuring their norm where a second optimizer
-steps), models in eval mode (maps of attention), gradients of an input that the program asks for
-(saliency), hooks that step inside `backward()`, optimizers passed to code that cannot be read,
-programs without an optimizer, and a step in a branch that only some runs take.
+no file of the program reads, not even in a comment. In a running program, an optimizer is reported
+whose gradients are cleared in every iteration and that has not stepped by the end. Not reported:
+gradients that are read or changed by hand (Fisher information, attacks, manual updates; only
+logging them does not count, nor does asking whether there are any, nor measuring their norm where a
+second optimizer steps), models in eval mode (maps of attention), gradients of an input that the
+program asks for (saliency), hooks that step inside `backward()`, optimizers passed to code that
+cannot be read, programs without an optimizer, and a step in a branch that only some runs take.
 """
 
 from __future__ import annotations

@@ -261,7 +261,7 @@ class FileAnalysis:
                 Ended, self.module.tree, whole_program=whole_program, unread_backward=unread,
                 handed_on=tuple(machine.reach.handed_on),
                 switched=frozenset[str]().union(*(each.switched for each in read)),
-                stepped=frozenset[str]().union(*(each.stepped for each in read)),
+                stepped=frozenset[str]().union(*(each.stepped | each.left_out for each in read)),
                 stepped_entries=frozenset[str]().union(*(each.stepped_entries for each in read)),
                 never_stepped=never_reached(machine) if machine.ticks_passed_by else {},
             )  # fmt: skip
