@@ -60,6 +60,7 @@ UNSEEN = frozenset(
         "TL108-bad_critic_with_penalty",  # the generator's loss reaches it
         "TL110-bad_adversarial_autoencoder",  # one call on both kinds of samples
         "TL110-bad_domains_in_one_batch",
+        "TL203-bad_ensemble_in_a_list",  # its networks are not registered
         "TL203-bad_average_of_clients",  # what a model was copied from is read in source
         "TL204-bad_drift_of_embeddings",  # outputs beside those that train
         "TL204-bad_kept_by_name",

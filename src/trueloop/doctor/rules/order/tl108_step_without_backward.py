@@ -69,7 +69,7 @@ from trueloop.doctor.model.events import (
     ZeroGrad,
 )
 from trueloop.doctor.model.findings import Location, Replace
-from trueloop.doctor.model.things import Optimizer
+from trueloop.doctor.model.things import Model, Optimizer
 from trueloop.doctor.rules.order.tl102_missing_zero_grad import is_plain
 from trueloop.doctor.rules.shared.step_order import (
     LEAVES_ALONE,
@@ -93,6 +93,8 @@ class StepWithoutBackward(StepRule):
     def __init__(self) -> None:
         super().__init__()
         self._forwards: list[ModelForward] = []
+        self._by_a_test: set[Model] = set()
+        """Models that an open condition sends through `no_grad`: they learn where it is false."""
         self._unsure = False
         """A gradient may come from elsewhere."""
         self._escapes: list[GraphEscaped] = []
@@ -118,6 +120,8 @@ class StepWithoutBackward(StepRule):
     def on_model_forward(self, event: ModelForward) -> None:
         self._forwards.append(event)
         del self._forwards[:-64]
+        if event.guards and not event.grad:
+            self._by_a_test.add(event.model)
 
     def on_optimizer_step(self, event: OptimizerStep) -> None:
         self._live = event.applied is not None
@@ -151,17 +155,19 @@ class StepWithoutBackward(StepRule):
         for optimizer in self.timeline.optimizers:
             if not is_plain(optimizer) or optimizer.frozen_groups:
                 continue  # what is frozen has no gradient: TL309
-            step = (
-                self._never_fed(optimizer)
-                or self._fed_by_others(optimizer)
-                or self._fed_elsewhere(optimizer)
-            )
+            step = self._never_fed(optimizer) or self._fed_by_others(optimizer)
+            harm = "its parameters: they keep their initial values."
+            if step is None:
+                step = self._fed_elsewhere(optimizer)
+                harm = "its parameters before it, as for its other step: it changes nothing."
             if step is not None and not any(_may_differentiate(e, step) for e in self._escapes):
-                self._report(step)
+                self._report(step, harm)
 
     def _never_fed(self, optimizer: Optimizer) -> OptimizerStep | None:
         """Its step, where nothing in the program computes a gradient for it."""
         if optimizer in self._fed or (optimizer in self._reached and not self._live):
+            return None
+        if any(has_parameters_of(optimizer, model) for model in self._by_a_test):
             return None
         if any(self._may_supply(each, optimizer) for each in self.timeline.events):
             return None
@@ -301,13 +307,13 @@ class StepWithoutBackward(StepRule):
             for each in self._forwards
         )
 
-    def _report(self, step: OptimizerStep) -> None:
+    def _report(self, step: OptimizerStep, harm: str) -> None:
         name = named(step.optimizer, step.spelled)
         lost = [each for each in self.timeline.events if isinstance(each, Backward)][-1:]
         self.report(
             step.place,
             f"{name[:1].upper()}{name[1:]} steps in every iteration, but no `backward()` computes"
-            " gradients for its parameters: they keep their initial values.",
+            f" gradients for {harm}",
             related=[(each.place, "does not reach these parameters") for each in lost],
             remedies=[Replace(self._named.place, "{}()")] if self._named else [],
             fix=_remedy(step),

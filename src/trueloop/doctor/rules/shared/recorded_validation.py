@@ -13,7 +13,7 @@ from trueloop.doctor.model.events import (
     OptimizerStep,
     TensorRetained,
 )
-from trueloop.doctor.model.known_values import OpaqueObject, Unknown
+from trueloop.doctor.model.known_values import OpaqueObject, Unknown, contents
 from trueloop.doctor.model.things import Loop, Model, Tensor
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.own_parameters import has_parameters, owners_of_parameters
@@ -154,14 +154,20 @@ def _is_known(member: Model) -> bool:
         return False
     if member.cls is None:
         return member.kind.startswith("torch.nn.")
-    return not any(isinstance(each, (OpaqueObject, Unknown)) for each in member.attributes.values())
+    values = [*member.attributes.values()]
+    parts = [part for each in values for part in contents(each)]  # layers in a list, which learn
+    return not any(isinstance(each, (OpaqueObject, Unknown, Model)) for each in (*values, *parts))
 
 
 def _has_nothing_to_record(event: ModelForward) -> bool:
     """A module without parameters (a loss, a distance) works on tensors without a graph."""
+    model, family = event.model, event.model.family()
     tensors = [each for each in event.inputs if isinstance(each, Tensor)]
-    without = bool(tensors) and all(each.graph is False for each in tensors)
-    return without and not has_parameters(event.model) and all(map(_is_known, event.model.family()))
+    if not tensors or has_parameters(model) or any(each.graph is not False for each in tensors):
+        return False
+    is_bare = model.cls is not None and model.complete and not model.children
+    empty = any(each.kind.startswith("torch.nn.Module") and not each.children for each in family)
+    return (is_bare and len(tensors) > 1) or (all(map(_is_known, family)) and not empty)
 
 
 def _cuts_rows(loop: Loop) -> bool:
