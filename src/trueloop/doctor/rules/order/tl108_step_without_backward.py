@@ -94,7 +94,9 @@ class StepWithoutBackward(StepRule):
         super().__init__()
         self._forwards: list[ModelForward] = []
         self._by_a_test: set[Model] = set()
-        """Models that an open condition sends through `no_grad`: they learn where it is false."""
+        """Models that an open condition sends through `no_grad`."""
+        self._recorded: set[Model] = set()
+        """Models that ran with gradients."""
         self._unsure = False
         """A gradient may come from elsewhere."""
         self._escapes: list[GraphEscaped] = []
@@ -120,7 +122,9 @@ class StepWithoutBackward(StepRule):
     def on_model_forward(self, event: ModelForward) -> None:
         self._forwards.append(event)
         del self._forwards[:-64]
-        if event.guards and not event.grad:
+        if event.grad:
+            self._recorded.add(event.model)
+        elif event.guards:
             self._by_a_test.add(event.model)
 
     def on_optimizer_step(self, event: OptimizerStep) -> None:
@@ -167,11 +171,19 @@ class StepWithoutBackward(StepRule):
         """Its step, where nothing in the program computes a gradient for it."""
         if optimizer in self._fed or (optimizer in self._reached and not self._live):
             return None
-        if any(has_parameters_of(optimizer, model) for model in self._by_a_test):
+        if any(has_parameters_of(optimizer, each) for each in self._unclear()):
             return None
         if any(self._may_supply(each, optimizer) for each in self.timeline.events):
             return None
         return self._empty(optimizer)
+
+    def _unclear(self) -> list[Model]:
+        """Models that may learn where an open condition is false."""
+        return [
+            each
+            for each in self._by_a_test
+            if not any(each.shares_parameters(other) for other in self._recorded)
+        ]
 
     def _fed_by_others(self, optimizer: Optimizer) -> OptimizerStep | None:
         """Its step, where only other networks' losses reach its parameters, and are cleared before
