@@ -6,12 +6,12 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from trueloop.doctor.model.nodes import walk
+from trueloop.doctor.model.nodes import last_part, walk
 from trueloop.doctor.model.variables import stores
 
 _WRAPPERS = frozenset("enumerate tqdm trange track".split())
 _SAME = frozenset("item detach cpu data".split())
-"""Attributes that leave a number as it is."""
+"""Attributes of a tensor that have the same value: `loss.item()`, `loss.data`."""
 
 
 class DividedTotal(NamedTuple):
@@ -24,7 +24,7 @@ class DividedTotal(NamedTuple):
 def iterated(loop: ast.For) -> ast.expr:
     """The iterable of a loop, without `enumerate` and progress bars."""
     node = loop.iter
-    while isinstance(node, ast.Call) and node.args and _last_name(node.func) in _WRAPPERS:
+    while isinstance(node, ast.Call) and node.args and last_part(node.func) in _WRAPPERS:
         node = node.args[0]
     return node
 
@@ -181,10 +181,6 @@ def _counted(by: ast.expr, stored: dict[str, list[ast.expr | None]]) -> ast.expr
 
 def _argument_of(function: str, node: ast.expr) -> ast.expr | None:
     """The only argument, where this is a call of a function of this name."""
-    if not isinstance(node, ast.Call) or _last_name(node.func) != function:
+    if not isinstance(node, ast.Call) or last_part(node.func) != function:
         return None
     return node.args[0] if len(node.args) == 1 else None
-
-
-def _last_name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")

@@ -42,6 +42,13 @@ def walk(node: ast.AST) -> list[ast.AST]:
     return found
 
 
+def last_part(name: ast.AST) -> str:
+    """`relu` of `functional.relu` and of `relu`; empty for anything but a dotted name."""
+    if isinstance(name, ast.Attribute):
+        return name.attr
+    return name.id if isinstance(name, ast.Name) else ""
+
+
 def streams_taken(iterable: ast.expr) -> tuple[list[ast.expr], ast.expr] | None:
     """The streams that a loop takes the next few of, and how many: `islice(batches, 4)`,
     `zip(range(4), batches)`; None for other loops."""

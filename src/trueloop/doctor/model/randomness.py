@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from trueloop.doctor.model.findings import Location
-from trueloop.doctor.model.nodes import walk
+from trueloop.doctor.model.nodes import last_part, walk
 
 NO_DRAW = frozenset(
     "seed manual_seed initial_seed get_state set_state getstate setstate bit_generator spawn"
@@ -110,10 +110,4 @@ def draws(expression: ast.AST) -> bool:
     """It calls a function that draws random numbers, by its name. A frozen tensor of them has to be
     saved, while one of frequencies is computed again."""
     called = (each.func for each in walk(expression) if isinstance(each, ast.Call))
-    return any(_DRAWS.search(_last_name(each)) for each in called)
-
-
-def _last_name(function: ast.expr) -> str:
-    if isinstance(function, ast.Attribute):
-        return function.attr
-    return function.id if isinstance(function, ast.Name) else ""
+    return any(_DRAWS.search(last_part(each)) for each in called)

@@ -32,8 +32,8 @@ def origins(written: str, frame: FrameType) -> tuple[str, ...]:
         node, at = _origin(node.id, at)
         if node is not None:
             found.append(node)
-    behind = _returned(*last) if last is not None else []
-    return tuple(ast.unparse(each) for each in (*found, *behind))
+    results = _returned(*last) if last is not None else []
+    return tuple(ast.unparse(each) for each in (*found, *results))
 
 
 def _returned(node: ast.expr, frame: FrameType) -> list[ast.expr]:

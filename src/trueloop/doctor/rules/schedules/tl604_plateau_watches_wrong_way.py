@@ -52,6 +52,7 @@ import ast
 import re
 
 from trueloop.doctor.model.events import SchedulerStep
+from trueloop.doctor.model.nodes import last_part
 from trueloop.doctor.rules.shared.schedule_clock import ScheduleClock, ScheduleRule, called
 
 _RISING = re.compile(
@@ -155,7 +156,7 @@ def _of_hits(one: ast.expr, sign: ast.cmpop, other: ast.expr) -> int:
 
 def _is_prediction(node: ast.expr) -> bool:
     return any(
-        _PREDICTION.fullmatch(_last_name(each))
+        _PREDICTION.fullmatch(last_part(each))
         or (isinstance(each, ast.Subscript) and _is_index_of_maximum(each))
         for each in ast.walk(node)
     )
@@ -163,19 +164,13 @@ def _is_prediction(node: ast.expr) -> bool:
 
 def _is_index_of_maximum(node: ast.Subscript) -> bool:
     """`logits.max(1)[1]`."""
-    is_max = isinstance(node.value, ast.Call) and _last_name(node.value.func) == "max"
+    is_max = isinstance(node.value, ast.Call) and last_part(node.value.func) == "max"
     return is_max and isinstance(node.slice, ast.Constant) and node.slice.value == 1
-
-
-def _last_name(node: ast.AST) -> str:
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _are_labels(node: ast.expr) -> bool:
     """Named as what is right: `y`, `batch.label`, `labels[rows].view(-1)`."""
-    while not _LABELS.fullmatch(_last_name(node)):
+    while not _LABELS.fullmatch(last_part(node)):
         if isinstance(node, ast.Call):
             node = node.func
         elif isinstance(node, (ast.Attribute, ast.Subscript)):
@@ -209,7 +204,7 @@ def _is_negative(node: ast.expr) -> bool:
 
 def _of_call(node: ast.Call) -> int:
     function = node.func
-    name = _last_name(function)
+    name = last_part(function)
     if name == "eq":
         sides = [*([function.value] if isinstance(function, ast.Attribute) else []), *node.args]
         return _of_hits(sides[-2], ast.Eq(), sides[-1]) if len(sides) > 1 else 0

@@ -126,11 +126,7 @@ class ValidationRule(Rule):
             return forward.learning == 1 and not wholes(forward.model)
         whole = [forward.model, *wholes(forward.model)][-1]
         family = whole.family()
-        learning = [
-            each
-            for each in owners_of_parameters(whole)
-            if not any(frozen.covers(each) for frozen in self.frozen)
-        ]
+        learning = [each for each in owners_of_parameters(whole) if not self._is_frozen(each)]
         is_linear = [each.kind for each in learning] == ["torch.nn.Linear"]
         return is_linear and all(map(_is_known, family))
 
