@@ -55,6 +55,7 @@ UNSEEN = frozenset(
         "TL106-bad_temperature_of_a_policy",  # two optimizers have parameters of one module
         "TL106-bad_thresholds_are_only_cleared",
         "TL106-bad_critic_is_only_logged",  # the optimizer that waits is not cleared, either
+        "TL106-bad_projection_is_prepared",
         "TL108-bad_first_loss_of_an_iteration",
         "TL108-bad_second_loss_of_an_iteration",
         "TL108-bad_critic_with_penalty",  # the generator's loss reaches it
