@@ -522,3 +522,48 @@ for epoch in range(3):
 def test_a_dropout_layer_that_is_never_called_does_not_count(option: str, codes: list[str]) -> None:
     report = check_text(OPTIONAL_DROPOUT.replace("{option}", option), "train.py", strict=True)
     assert [found.code for found in report.findings] == codes
+
+
+LISTENER = """
+import torch
+import torchaudio
+from torch import nn
+from torch.utils.data import DataLoader
+
+class Listener(nn.Module):
+    def __init__(self):
+        super().__init__()
+        scale = torchaudio.transforms.AmplitudeToDB()
+        self.front = nn.Sequential(torchaudio.transforms.MelSpectrogram(16000), scale{layer})
+        self.body = nn.Sequential(nn.Flatten(), nn.Linear(64 * 32, 5))
+    def forward(self, heard):
+        return self.body(heard)
+
+def score(model, loader):
+    model.eval()
+    correct = 0
+    for x, y in loader:
+        heard = model.front(x)
+        with torch.no_grad():
+            correct += (model(heard).argmax(1) == y).sum().item()
+    return correct
+
+def main(train_set, val_set):
+    model = Listener()
+    optimizer = torch.optim.Adam(model.parameters())
+    for epoch in range(10):
+        model.train()
+        for x, y in DataLoader(train_set, batch_size=8, shuffle=True):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(model.front(x)), y).backward()
+            optimizer.step()
+        print(score(model, DataLoader(val_set, batch_size=8)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("layer", "expected"), [("", []), (", nn.Conv1d(64, 64, 3)", ["TL203"])], ids=["bare", "learns"]
+)
+def test_transforms_of_a_library_have_no_weights(layer: str, expected: list[str]) -> None:
+    found = check_text(LISTENER.format(layer=layer), "train.py").findings
+    assert [each.code for each in found if each.severity != "advice"] == expected

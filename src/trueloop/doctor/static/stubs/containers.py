@@ -13,6 +13,7 @@ from trueloop.doctor.static.interpreter.values import (
     Class,
     Constant,
     DictValue,
+    OpaqueObject,
     Sequence,
     Unknown,
     Value,
@@ -20,6 +21,7 @@ from trueloop.doctor.static.interpreter.values import (
 from trueloop.doctor.static.stubs import repeated_layers
 
 _KINDS = ("Sequential", "ModuleList", "ModuleDict")
+_WITHOUT_WEIGHTS = ("torchaudio.transforms.", "torchvision.transforms.")
 
 
 def container_of(model: Model) -> str:
@@ -84,6 +86,8 @@ def add_child(model: Model, name: str, value: Value | None) -> None:
     if isinstance(value, Model):
         model.children[name] = value
         value.parents.append(model)
+    elif isinstance(value, OpaqueObject) and value.kind.startswith(_WITHOUT_WEIGHTS):
+        pass  # a spectrogram, a normalization: modules without weights
     elif not (isinstance(value, Constant) and value.value is None):
         model.complete = False
 

@@ -387,7 +387,7 @@ def _names_rank(cls: ast.AST) -> bool:
     return bool(re.search(r"rank|world_size|num_replicas|shard", written(cls)))
 
 
-@calls("torchvision.transforms.*")
+@calls("torchvision.transforms.*", "torchaudio.transforms.*")
 def _transform(call: LibraryCall) -> Value:
     short = call.name.rpartition(".")[2]
     named = {str(i): arg for i, arg in enumerate(call.args)} | call.kwargs

@@ -263,7 +263,7 @@ def _through(call: LibraryCall, model: Model) -> Value:
         for child in model.children.values():
             inner = LibraryCall(m, call.node, "__call__", [value], {}, child)
             value = run_forward(inner, direct=False)
-        if model.complete:
+        if model.complete and model.children:
             return value
     parents = [
         tensor
