@@ -4,6 +4,7 @@ class makes."""
 from __future__ import annotations
 
 import ast
+import re
 from typing import Any
 
 from trueloop.doctor.model.nodes import walk
@@ -28,6 +29,10 @@ from trueloop.doctor.static.interpreter.values import (
 )
 
 MODULE_BASES = frozenset({"Module", "LightningModule", "PreTrainedModel", "ModelMixin"})
+_BARE = re.compile(
+    r"^torch\.nn\.|^(transformers|diffusers)\.(.*\.)?(\w*PreTrainedModel|ModelMixin)$"
+)
+"""Bases that bring no layers along."""
 _NAMES_PARAMETERS = "parameters named_parameters _apply state_dict modules children".split()
 
 
@@ -62,7 +67,7 @@ def new_object(m: Interpreter, cls: Class, node: ast.AST) -> Value:
     )
     looks_like_one = cls.lookup("forward") is not None and cls.lookup("backward") is None
     if is_module or (bases and looks_like_one):
-        complete = any(base.startswith("torch.nn.") for base in bases)
+        complete = any(map(_BARE.search, bases))
         names = any(cls.lookup(name) is not None for name in _NAMES_PARAMETERS)
         return Model(kind=cls.name, complete=complete, names_parameters=names, **common)
     is_trainer = bases and bases[-1].endswith("Trainer")

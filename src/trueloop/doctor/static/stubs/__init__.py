@@ -29,6 +29,7 @@ AREAS = (
     "transformers_trainer",
     "checkpoints",
     "whole_models",
+    "pretrained_classes",
     "parsed_texts",
     "path_origins",
     "seeds",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TypeGuard
 
 from trueloop.doctor.model.arithmetic import is_hashable
 from trueloop.doctor.model.things import Thing
@@ -11,6 +12,7 @@ from trueloop.doctor.static.interpreter.keys import text_in_turn
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, find_method, methods
 from trueloop.doctor.static.interpreter.values import (
     NONE,
+    Class,
     Constant,
     DictValue,
     Function,
@@ -147,4 +149,23 @@ def _table_item(call: LibraryCall) -> Value:
         if known:
             table.put(key.value, fresh)
         return fresh
-    return call.unknown(table)
+    return call.unknown(table) if isinstance(key, Constant) else _one_row(call, table)
+
+
+def _one_row(call: LibraryCall, table: DictValue) -> Value:
+    """The entry under a key that is not known, of a table such as `{"bert": (BertConfig,
+    BertModel), "gpt": (GPTConfig, GPTModel)}`: a row with one class of each column."""
+    rows = [each.values for each in table.entries.values() if _is_row(each)]
+    whole = not table.open and len(rows) == len(table.entries)
+    if not whole or len({len(row) for row in rows}) != 1:
+        return call.unknown(table)
+    columns = (tuple(column) for column in zip(*rows, strict=True))
+    return Sequence("tuple", [call.unknown(*column) for column in columns])
+
+
+def _is_row(value: Value) -> TypeGuard[Sequence]:
+    return (
+        isinstance(value, Sequence)
+        and not value.open
+        and all(isinstance(each, (Class, LibraryName)) for each in value.values)
+    )
