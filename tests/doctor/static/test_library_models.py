@@ -55,3 +55,85 @@ def test_eval_elsewhere_says_that_the_mode_matters(network: str) -> None:
 @pytest.mark.parametrize("network", [BY_NAME, BERT])
 def test_networks_that_have_it_and_whatever_an_option_names(network: str) -> None:
     assert found(network) == ["TL202"]
+
+
+PREDICTION = """
+import sys
+import torch
+from torch import nn
+from transformers import BertConfig, BertModel, BertPreTrainedModel, GPT2Config, GPT2Model
+from transformers import GPT2PreTrainedModel
+
+class Tagger(BertPreTrainedModel):
+    def __init__(self, config):
+        super().__init__(config)
+        self.bert = BertModel(config)
+        self.head = nn.Linear(config.hidden_size, 4)
+
+    def forward(self, ids):
+        return self.head(self.bert(ids)[0])
+
+class Writer(GPT2PreTrainedModel):
+    def __init__(self, config, width=4):
+        super().__init__(config)
+        self.body, self.head = GPT2Model(config), nn.Linear(config.n_embd, width)
+
+    def forward(self, ids):
+        return self.head(self.body(ids)[0])
+
+class Plain(nn.Module):
+    @classmethod
+    def from_pretrained(cls, path):
+        return torch.load(path)
+
+{network}
+for ids in torch.utils.data.DataLoader(torch.load("ids.pt"), batch_size=8):
+    tags = net(ids)
+    print(tags.detach().argmax(-1))
+"""
+OF_ONE_CLASS = "net = Tagger.from_pretrained('weights')"
+OF_A_CONFIGURATION = (
+    "net = Writer.from_pretrained('weights', config=GPT2Config.from_pretrained('weights'), width=9)"
+)
+OF_A_TABLE = """\
+KINDS = {"bert": (BertConfig, Tagger), "gpt2": (GPT2Config, Writer)}
+config_class, model_class = KINDS[sys.argv[1]]
+net = model_class.from_pretrained("weights", config=config_class.from_pretrained("weights"))"""
+OF_A_TABLE_OF_CLASSES = """\
+net = {"bert": Tagger, "gpt2": Writer}[sys.argv[1]].from_pretrained("weights")"""
+OF_OTHERS_TOO = OF_A_TABLE.replace("Writer)", "Plain)")
+TRAINS = f"{OF_ONE_CLASS}\nnet.train()"
+ON_ITS_OWN = "net = Plain.from_pretrained('weights')"
+
+
+@pytest.mark.parametrize(
+    "network", [OF_ONE_CLASS, OF_A_CONFIGURATION, OF_A_TABLE, OF_A_TABLE_OF_CLASSES]
+)
+def test_own_classes_are_handed_out_in_eval_mode(network: str) -> None:
+    text = PREDICTION.replace("{network}", network)
+    assert [each.code for each in check_text(text, "<text>", strict=True).findings] == ["TL203"]
+
+
+@pytest.mark.parametrize("network", [OF_OTHERS_TOO, TRAINS, ON_ITS_OWN])
+def test_what_is_not_known_to_be_in_eval_mode(network: str) -> None:
+    text = PREDICTION.replace("{network}", network)
+    assert check_text(text, "<text>", strict=True).findings == []
+
+
+def test_what_own_classes_have_inside_is_known() -> None:
+    own = """
+        from torch import nn
+        from transformers import {base}
+        class Net({base}):
+            def __init__(self, config):
+                super().__init__(config)
+                self.layers = nn.Sequential(nn.Linear(4, 8), {layer}, nn.Linear(8, 1))
+            def forward(self, x):
+                return self.layers(x)
+        net = Net.from_pretrained("weights")"""
+    for base, layer, codes in (
+        ("PreTrainedModel", "nn.Dropout(0.2)", ["TL202"]),
+        ("PreTrainedModel", "nn.ReLU()", []),
+        ("T5PreTrainedModel", "nn.ReLU()", []),
+    ):
+        assert found(own.format(base=base, layer=layer)) == codes

@@ -44,7 +44,9 @@ def validate(model, loader):
 A loop over batches calls a model with autograd recording and computes no gradient in any iteration;
 the loader, loop or function has a validation name, or the model is in eval mode. The program trains
 elsewhere, or it only predicts, over a loader, with a network in eval mode that can be read, so
-recording is certainly on: a function without a visible caller may be called under `no_grad`. Not
+recording is certainly on: a function without a visible caller may be called under `no_grad`. In
+source it counts too where a loop over batches or over slices of rows calls such a network and
+detaches the output itself, which has a graph for all that its author knew. Not
 reported: outputs whose gradient is computed later, inputs that require gradients (adversarial
 examples, saliency), frozen models, models of which only one linear layer learns (a probe: the
 graph holds that layer's input), loops over anything but batches, loops that a count ends after a
@@ -54,9 +56,11 @@ is somebody's decision; a test that comes out true (`set_grad_enabled(phase != "
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Ended, ModelForward
+import itertools
+
+from trueloop.doctor.model.events import Ended, GraphEscaped, ModelForward, Used
 from trueloop.doctor.model.findings import Location
-from trueloop.doctor.model.things import Loop, Tensor
+from trueloop.doctor.model.things import Loop, Model, Tensor, Turn
 from trueloop.doctor.rules.shared.passes import (
     called,
     is_method_of_whole,
@@ -64,7 +68,7 @@ from trueloop.doctor.rules.shared.passes import (
     pass_of,
     wholes,
 )
-from trueloop.doctor.rules.shared.recorded_validation import ValidationRule
+from trueloop.doctor.rules.shared.recorded_validation import ValidationRule, cuts_rows
 from trueloop.doctor.rules.shared.trials import is_trial
 
 
@@ -72,40 +76,71 @@ class ValidationBuildsGraph(ValidationRule):
     code = "TL203"
     hygiene = True
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._asleep: list[ModelForward] = []
+        """Recorded forwards in eval mode, in loops over batches or rows."""
+        self._detached: set[tuple[int, Turn]] = set()
+        """Forwards of which something was detached, and in which turn."""
+        self._given_away: set[Model] = set()
+        """Models whose outputs code that cannot be read was given: it may take a gradient."""
+
+    def on_graph_escaped(self, event: GraphEscaped) -> None:
+        self._given_away.update(event.models)
+
+    def on_used(self, event: Used) -> None:
+        if event.what == "torch.Tensor.detach" and isinstance(event.subject, Tensor):
+            forwards = event.subject.forwards if event.grad else ()
+            self._detached.update(itertools.product(forwards, event.turns))
+
     def on_model_forward(self, event: ModelForward) -> None:
         super().on_model_forward(event)
+        if event.grad and event.training is False and self.may_record(event):
+            self._asleep.append(event)
         if self.never_records(event):
             self.refute(event.place)
             self.settle(event.place)
 
     def on_ended(self, event: Ended) -> None:
-        for forward in self.recorded():
+        validations = self.recorded()
+        for forward in validations:
             if not (self.kept_of(forward) or is_trial(forward) or self.keeps_little(forward)):
                 self._report(forward, "validation")
         trains = self.trained or self.learning or self.forwards.used or event.unread_backward
-        if event.whole_program and not trains:
-            found: dict[Loop | None, ModelForward] = {}
-            for forward in self.candidates:
-                if self._predicts(forward) and not is_trial(forward):
-                    turn = pass_of(forward)
-                    found.setdefault(turn.loop if turn is not None else None, forward)
-            for forward in found.values():
-                self._report(forward, "prediction")
+        found: dict[Loop | None, ModelForward] = {}
+        for forward in self.candidates if event.whole_program and not trains else ():
+            if self._predicts(forward) and not is_trial(forward):
+                turn = pass_of(forward)
+                found.setdefault(turn.loop if turn is not None else None, forward)
+        heard = {turn.loop for forward in validations for turn in forward.turns}
+        for forward in self._asleep:
+            turn = self._detaching_turn(forward)
+            if turn is None or turn.loop in heard:
+                continue
+            if not (is_trial(forward) or self.keeps_little(forward)):
+                found.setdefault(turn.loop, forward)
+        for forward in found.values():
+            self._report(forward, "prediction")
+
+    def _detaching_turn(self, forward: ModelForward) -> Turn | None:
+        """The turn of a pass over data that itself takes its output off the graph: whoever wrote
+        this had no caller in mind that turns recording off."""
+        loops = {turn.loop for turn in forward.turns}
+        learns = forward.serial in self.forwards.used or not loops.isdisjoint(self.learning)
+        kept = forward.model in self._given_away or self.kept_of(forward)
+        if learns or kept or not _is_known(forward.model):
+            return None
+        turns = (turn for turn in forward.turns if turn.loop.loader or cuts_rows(turn.loop))
+        return next((turn for turn in turns if (forward.serial, turn) in self._detached), None)
 
     def _predicts(self, forward: ModelForward) -> bool:
         """It goes over data in eval mode, and what it does inside is known."""
-        turn, cls = pass_of(forward), forward.model.cls
-        trained = cls is not None and cls.lookup("training_step") is not None  # by Lightning
-        known = (
-            trained
-            or is_of_library(forward.model)
-            or all(member.complete for member in forward.model.family())
-        )
+        turn = pass_of(forward)
         over_data = turn is not None and turn.loop.loader is not None
         output = forward.output
         frozen = isinstance(output, Tensor) and output.graph is False  # its weights (live)
         asleep = forward.training is False and not frozen
-        return over_data and known and asleep and forward.result_used
+        return over_data and _is_known(forward.model) and asleep and forward.result_used
 
     def _report(self, forward: ModelForward, where: str) -> None:
         place, name = forward.place, called(forward)
@@ -121,6 +156,13 @@ class ValidationBuildsGraph(ValidationRule):
                 " function."
             ),
         )
+
+
+def _is_known(model: Model) -> bool:
+    """Its own code is read, or is that of a library or made for Lightning, which does nothing that
+    matters here."""
+    trained = model.cls is not None and model.cls.lookup("training_step") is not None
+    return trained or is_of_library(model) or all(member.complete for member in model.family())
 
 
 def _call_in_the_loop(forward: ModelForward, name: str) -> tuple[Location, str]:

@@ -61,19 +61,23 @@ class ValidationRule(Rule):
         if event.grad and pass_of(event) is not None and self._records(event):
             self.candidates.append(event)
 
-    def _records(self, event: ModelForward) -> bool:
-        """A graph is certainly built, and not for the sake of the inputs."""
+    def may_record(self, event: ModelForward) -> bool:
+        """Nothing says that no graph is built, or that it is for the sake of the inputs."""
         if not event.grad_known or self._is_frozen(event.model):
             return False
         if any(isinstance(each, Tensor) and _is_special(each) for each in event.inputs):
             return False
-        if _has_nothing_to_record(event):
+        return not _has_nothing_to_record(event)
+
+    def _records(self, event: ModelForward) -> bool:
+        """A graph is certainly built, and not for the sake of the inputs."""
+        if not self.may_record(event):
             return False
         asleep = any(model.covers(event.model) for model in self.evaluating)
         if asleep and event.training is False:
             return True
         turn = pass_of(event)
-        over_data = turn is not None and (turn.loop.kind == "batches" or _cuts_rows(turn.loop))
+        over_data = turn is not None and (turn.loop.kind == "batches" or cuts_rows(turn.loop))
         return over_data and named_validation(event)
 
     def on_backward(self, event: Backward) -> None:
@@ -166,7 +170,7 @@ def _has_nothing_to_record(event: ModelForward) -> bool:
     return (is_bare and len(tensors) > 1) or (all(map(_is_known, family)) and not empty)
 
 
-def _cuts_rows(loop: Loop) -> bool:
+def cuts_rows(loop: Loop) -> bool:
     """It goes over the parts of a tensor: `x.split(64)`, `range(0, len(x), 64)`."""
     return _PARTS.search(loop.over) is not None
 

@@ -221,13 +221,27 @@ def _foreign(
     if isinstance(node, ast.Call):
         m.reach.unresolved.add(last_name(node.func))
     clears_by_name(m, m.key(function), node)
-    m.expose([*everything, function], m.key(function), node)
+    untouched = Tensor if _is_plain_choice(function) else ()
+    given = [each for each in everything if not isinstance(each, untouched)]
+    m.expose([*given, function], m.key(function), node)
     owner = function.of if isinstance(function, Unknown) else ()
     found = m.unknown(node, [function, *owner, *everything])
     if owner and isinstance(node, ast.Call):
         statistics.notice(m, owner[0], last_name(node.func), args, kwargs, found)
         found.number = not everything and last_name(node.func) == "item"
     return found
+
+
+def _is_plain_choice(function: Value | None) -> bool:
+    """One of several functions in a table, `POOLING[name]`, none of which takes a gradient."""
+    of = function.of if isinstance(function, Unknown) else ()
+    if len(of) != 1 or not isinstance(of[0], DictValue) or of[0].open:
+        return False
+    several = of[0].entries.values()
+    return bool(several) and all(
+        isinstance(each, Function) and not any(each.module.survey.trains(each.name))
+        for each in several
+    )
 
 
 # ------------------------------------------------------------------------------- the user's own

@@ -17,7 +17,7 @@ from typing import Any
 from trueloop.doctor.model.events import Ended, Event
 from trueloop.doctor.model.findings import Finding
 from trueloop.doctor.model.nodes import walk
-from trueloop.doctor.model.things import Thing
+from trueloop.doctor.model.things import Tensor, Thing
 from trueloop.doctor.rules.base import Rule, RuleRunner
 from trueloop.doctor.static.inputs.skipped import Gaps
 from trueloop.doctor.static.interpreter.branches import BranchPolicy
@@ -47,6 +47,8 @@ from trueloop.doctor.static.interpreter.values import (
     Module,
     Scope,
     Value,
+    inside,
+    parts_of,
 )
 
 _FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -446,7 +448,9 @@ def _from(module: Module, definition: Any, owner: list[str]) -> Callable[[Interp
         m.beginning = True
         found = start(m, function, mine, {}, definition)
         if isinstance(found, Generator):
-            elements(m, found, definition)
+            values, _ = elements(m, found, definition)  # which whoever asks for them gets
+            parts = (part for each in values for part in inside(each, parts_of, 2))
+            m.expose([each for each in parts if isinstance(each, Tensor)], "yield", definition)
         kept = [each.attributes.values() for each in mine if isinstance(each, Instance | Thing)]
         m.reach.handed_on += [found, *itertools.chain(*kept)]
 

@@ -105,6 +105,8 @@ def _jacobian(call: LibraryCall) -> Value:
 def _detach(call: LibraryCall) -> Value:
     made = derive(call.machine, call.node, call.receiver, graph=False, same=True)
     made.data_of = call.receiver if call.receiver.role == "parameter" else None
+    if call.receiver.forwards:
+        call.emit(Used, what="torch.Tensor.detach", subject=call.receiver)
     if call.name == "detach_":
         call.receiver.graph, call.receiver.models = False, frozenset()
     return made
