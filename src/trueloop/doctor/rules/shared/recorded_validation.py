@@ -99,13 +99,13 @@ class ValidationRule(Rule):
                 self.retained.append(event)
 
     def _is_frozen(self, model: Model) -> bool:
-        return any(frozen.covers(model) for frozen in self.frozen)
+        return _are_all_in(self.frozen, model)
 
     def never_records(self, event: ModelForward) -> bool:
         """It runs without gradients, or all its weights are frozen, whatever the options are."""
         if not event.grad:
             return True
-        frozen = any(each.covers(event.model) for each in self._always_frozen)
+        frozen = _are_all_in(self._always_frozen, event.model)
         return frozen and not any(_learns_for(model, event.model) for model in self.trained)
 
     def recorded(self) -> list[ModelForward]:
@@ -146,6 +146,18 @@ class ValidationRule(Rule):
                 found.setdefault((kept.place, kept.since), []).append(kept)
         several = [each for each in found.values() if len({kept.turn for kept in each}) > 1]
         return list({each[0].place: each[0] for each in several}.values())
+
+
+def _are_all_in(frozen: set[Model], model: Model) -> bool:
+    """One of them has the module, or all of its parts that have parameters are in some of them: a
+    wrapper around it is not frozen itself."""
+    if not frozen or any(each.covers(model) for each in frozen):
+        return bool(frozen)
+    inner = model
+    while inner.wraps is not None:
+        inner = inner.wraps
+    owners = owners_of_parameters(inner) or [inner]
+    return all(any(each.covers(owner) for each in frozen) for owner in owners)
 
 
 def _is_known(member: Model) -> bool:

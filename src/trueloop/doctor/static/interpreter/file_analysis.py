@@ -353,6 +353,7 @@ BEARS = frozenset(
 )
 """Calls in a branch, or in a function that it calls, that make a detour worth a run."""
 DETOURS = 4
+_BEGUN = INTERESTING | {"detach"}
 
 
 def _is_worth(body: list[ast.stmt], module: Module) -> bool:
@@ -462,16 +463,14 @@ def _member(m: Interpreter, scope: Scope, holder: Value | None, name: str) -> Va
     return holder.namespace.get(name) if isinstance(holder, Class) else value_in(m, scope, name)
 
 
-def _beginnings(
-    reading: FileAnalysis,
-) -> Iterator[tuple[_FunctionNode, list[str]]]:
+def _beginnings(reading: FileAnalysis) -> Iterator[tuple[_FunctionNode, list[str]]]:
     """Functions and methods of interest; first those that nothing in the file calls."""
     survey = reading.module.survey
     called = {name for contents in survey.contents.values() for name in contents.names}
     found = [
         (node, owner)
         for node, owner in _walk(reading.module.tree.body, [])
-        if survey.interesting(node)
+        if not survey.contents[id(node)].names.isdisjoint(_BEGUN)
         or any(survey.trains(node.name))
         or (owner and node.name == "__init__")
     ]

@@ -62,7 +62,7 @@ INTERESTING = frozenset(
     " BCEWithLogitsLoss binary_cross_entropy_with_logits DistributedDataParallel DDP DataParallel"
     " GradScaler Adam AdamW SGD RMSprop item append criterion loss_fn autocast"
     " seed_everything Engine create_supervised_trainer init_process_group"
-    " gradient_checkpointing_enable detach".split()
+    " gradient_checkpointing_enable".split()
 )
 
 

@@ -20,6 +20,7 @@ from trueloop.doctor.static.interpreter.values import (
     Unknown,
     Value,
     constant,
+    tensors_behind,
 )
 from trueloop.doctor.static.stubs import constant_gradients, padded_lists, tensor_shapes as shapes
 from trueloop.doctor.static.stubs.batch_means import notice_mean
@@ -110,6 +111,15 @@ def _detach(call: LibraryCall) -> Value:
     if call.name == "detach_":
         call.receiver.graph, call.receiver.models = False, frozenset()
     return made
+
+
+@methods(Unknown, "detach")
+def _detach_unknown(call: LibraryCall) -> Value:
+    """`pool(outputs).detach()`, where the function is not known."""
+    for each in tensors_behind([call.receiver]):
+        if each.forwards:
+            call.emit(Used, what="torch.Tensor.detach", subject=each)
+    return call.unknown(call.receiver)
 
 
 @methods(Tensor, "item", "tolist", "numpy")
