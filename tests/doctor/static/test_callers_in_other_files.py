@@ -140,3 +140,48 @@ def test_a_schedule_that_a_table_hands_to_a_different_file(steps: str, expected:
     Path("steps.py").write_text(STEPS.format(steps=steps))
     Path("main.py").write_text(SCHEDULES)
     assert [each for each in found() if each.endswith("TL606")] == expected
+
+
+GUIDE = """\
+from torch import nn
+
+class Guide(nn.Module):
+    def __init__(self, names):
+        super().__init__()
+        self.judges = []
+        for name in names:
+            self.judges.append(nn.Linear(4, 1))
+
+    def forward(self, x):
+        return sum(judge(x) for judge in self.judges)
+"""
+SAMPLER = """\
+import torch
+from guide import Guide
+
+names = "old round".split()
+guide = Guide(names)
+for i, name in enumerate(names):
+    {what}
+guide.to("cuda")
+x = torch.randn(8, 4)
+for step in range(20):
+    (slope,) = torch.autograd.grad(guide(x.requires_grad_()).sum(), x)
+    x = (x + slope).detach()
+"""
+
+
+@pytest.mark.parametrize(
+    ("what", "expected"),
+    [
+        ('guide.judges[i].load_state_dict(torch.load(f"{name}.pt")["weights"])', []),
+        ('guide.judges[i].to("cuda")', ["guide.py TL303"]),
+    ],
+    ids=["loaded", "moved"],
+)
+def test_layers_that_a_program_loads_one_by_one_only_predict(
+    what: str, expected: list[str]
+) -> None:
+    Path("guide.py").write_text(GUIDE)
+    Path("sample.py").write_text(SAMPLER.format(what=what))
+    assert found() == expected

@@ -40,7 +40,9 @@ The container is an attribute of a user-defined module and is used in a method o
 created while the module is created, and never become part of a module. Not reported: layers that
 are registered otherwise (`setattr`, `add_module`, `nn.Sequential(*layers)`, one of a dict that is
 chosen by its name), whose parameters are in an `nn.ParameterList`, are frozen, are passed to an
-optimizer by hand, or that only predict (each gets its own `eval()`); modules, or objects in them,
+optimizer by hand or handed out by a method for that (`found += [self.heads[i].weight]`), or that
+only predict (each gets its own `eval()`, or its own `load_state_dict(...)` in a program that does
+not train the module); modules, or objects in them,
 that define their own `parameters()`; objects whose class runs its layers without a graph or copies
 them (a teacher); modules that come from outside (a teacher hidden on purpose); and modules that a
 notebook defines and never makes.
@@ -57,6 +59,7 @@ from trueloop.doctor.model.events import (
     FlagsSet,
     Made,
     ModeSet,
+    StateDictLoaded,
 )
 from trueloop.doctor.model.findings import Location, Remedy, Replace
 from trueloop.doctor.model.known_values import DictValue, Sequence, Unknown, Value, contents
@@ -78,6 +81,7 @@ class ModulesInPlainContainer(Rule):
         self.opaque: set[Model] = set()
         self.asleep: set[Model] = set()
         """Layers that the program itself puts into eval mode, one by one: they only predict."""
+        self.loaded: set[Model] = set()
 
     def on_made(self, event: Made) -> None:
         if isinstance(event.thing, Model):
@@ -98,6 +102,10 @@ class ModulesInPlainContainer(Rule):
             self.asleep.update(event.model.family())
         else:
             self.asleep.difference_update(event.model.family())
+
+    def on_state_dict_loaded(self, event: StateDictLoaded) -> None:
+        if isinstance(event.thing, Model):
+            self.loaded.add(event.thing)
 
     def on_escaped_to_unknown(self, event: EscapedToUnknown) -> None:
         self.opaque.update(thing for thing in event.things if isinstance(thing, Model))
@@ -135,7 +143,10 @@ class ModulesInPlainContainer(Rule):
                 continue
             held = _held(each)
             hidden = [layer for layer in layers_in(held) if self._is_hidden(model, layer)]
-            if hidden and all(self._is_hidden(model, layer) for layer in _trained(held)):
+            if any(self._only_predicts(model, layer) for layer in layers_in(held)):
+                self.refute(each.place)
+                self.settle(each.place)
+            elif hidden and all(self._is_hidden(model, layer) for layer in _trained(held)):
                 self._report(each, hidden[0])
 
     def _is_hidden(self, model: Model, layer: Model) -> bool:
@@ -152,6 +163,11 @@ class ModulesInPlainContainer(Rule):
             not optimizer.complete or any(held.covers(layer) for held in optimizer.models)
             for optimizer in self.optimizers
         )
+
+    def _only_predicts(self, model: Model, layer: Model) -> bool:
+        """It gets weights of its own from outside, and no optimizer has what keeps it."""
+        trained = any(optimizer.trains(model) for optimizer in self.optimizers)
+        return layer in self.loaded and not trained
 
     def _is_made_inside(self, model: Model, layer: Model) -> bool:
         """It was made while the module was, or in a method of its class."""

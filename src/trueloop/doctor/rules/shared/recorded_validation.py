@@ -166,7 +166,8 @@ def _is_known(member: Model) -> bool:
         return False
     if member.cls is None:
         return member.kind.startswith("torch.nn.")
-    values = [*member.attributes.values()]
+    named = member.attributes.items()
+    values = [each for name, each in named if not member.cls.keeps_tensor(name)]
     parts = [part for each in values for part in contents(each)]  # layers in a list, which learn
     return not any(isinstance(each, (OpaqueObject, Unknown, Model)) for each in (*values, *parts))
 
@@ -175,11 +176,15 @@ def _has_nothing_to_record(event: ModelForward) -> bool:
     """A module without parameters (a loss, a distance) works on tensors without a graph."""
     model, family = event.model, event.model.family()
     tensors = [each for each in event.inputs if isinstance(each, Tensor)]
-    if not tensors or has_parameters(model) or any(each.graph is not False for each in tensors):
+    unknown = [each for each in event.inputs if isinstance(each, Unknown)]
+    behind = (part for each in unknown for part in each.of if isinstance(part, Tensor))
+    if has_parameters(model) or any(each.graph is not False for each in (*tensors, *behind)):
         return False
     is_bare = model.cls is not None and model.complete and not model.children
     empty = any(each.kind.startswith("torch.nn.Module") and not each.children for each in family)
-    return (is_bare and len(tensors) > 1) or (all(map(_is_known, family)) and not empty)
+    if is_bare and len(tensors) > 1:
+        return True
+    return bool(tensors or unknown) and all(map(_is_known, family)) and not empty
 
 
 def cuts_rows(loop: Loop) -> bool:

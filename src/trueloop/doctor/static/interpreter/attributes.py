@@ -8,7 +8,6 @@ from typing import Any
 from trueloop.doctor.model.arithmetic import is_hashable
 from trueloop.doctor.model.events import AttributeSet, GradRead, Replaced, TensorRetained
 from trueloop.doctor.model.known_values import loop_of
-from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.model.things import (
     NOWHERE,
     Dataset,
@@ -24,6 +23,10 @@ from trueloop.doctor.model.things import (
 )
 from trueloop.doctor.model.value_events import TransformSet
 from trueloop.doctor.static.interpreter import imports
+from trueloop.doctor.static.interpreter.attribute_uses import (
+    attributes_read,
+    hands_parameters_of,
+)
 from trueloop.doctor.static.interpreter.calls import enter, has_decorator
 from trueloop.doctor.static.interpreter.canonical_names import canonical
 from trueloop.doctor.static.interpreter.derived_containers import container_in, held_item
@@ -32,7 +35,7 @@ from trueloop.doctor.static.interpreter.inference import guess, is_no_tensor
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.keys import put_in_turn
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, find_method
-from trueloop.doctor.static.interpreter.syntax import once, written
+from trueloop.doctor.static.interpreter.syntax import written
 from trueloop.doctor.static.interpreter.user_objects import is_plain_helper
 from trueloop.doctor.static.interpreter.values import (
     KEY,
@@ -325,23 +328,17 @@ def _spelling_of_nn(m: Interpreter) -> str:
 
 
 def reads(cls: Class, attribute: str) -> bool:
-    """A method of a class, other than `__init__`, reads `self.attribute`."""
+    """A method of a class, other than `__init__`, reads `self.attribute`, and none hands out the
+    parameters of what it has."""
+    found = False
     for kind in cls.lineage():
         for method in kind.namespace.values() if isinstance(kind, Class) else ():
             if not isinstance(method, Function) or method.name.endswith("__init__"):
                 continue
-            if attribute in _attributes_read(method.node):
-                return True
-    return False
-
-
-@once
-def _attributes_read(function: ast.AST) -> frozenset[str]:
-    return frozenset(
-        node.attr
-        for node in walk(function)
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
-    )
+            if method.name != "forward" and attribute in hands_parameters_of(method.node):
+                return False
+            found |= attribute in attributes_read(method.node)
+    return found
 
 
 def _is_self(m: Interpreter, owner: Model) -> bool:

@@ -31,6 +31,7 @@ from trueloop.doctor.model.known_values import (
     short_key as short_key,
 )
 from trueloop.doctor.model.things import Model, Optimizer, Scheduler, Tensor, Thing
+from trueloop.doctor.static.interpreter.attribute_uses import perhaps_layers
 from trueloop.doctor.static.interpreter.survey import FileSummary
 
 VISITS = 1_000
@@ -159,6 +160,11 @@ class Class(Value):
             if isinstance(kind, Class) and name in kind.namespace:
                 return kind.namespace[name]
         return None
+
+    def keeps_tensor(self, name: str) -> bool:
+        """If `self.name` is not known, it is a tensor or plain data: no method calls it."""
+        kinds = (kind for kind in self.lineage() if isinstance(kind, Class))
+        return all(name not in perhaps_layers(kind.node) for kind in kinds)
 
     def dotted_bases(self) -> list[str]:
         return [kind.name for kind in self.lineage() if isinstance(kind, LibraryName)]
