@@ -567,3 +567,36 @@ def main(train_set, val_set):
 def test_transforms_of_a_library_have_no_weights(layer: str, expected: list[str]) -> None:
     found = check_text(LISTENER.format(layer=layer), "train.py").findings
     assert [each.code for each in found if each.severity != "advice"] == expected
+
+
+@pytest.mark.parametrize(
+    ("layer", "of_validation", "of_training"),
+    [
+        ("nn.Dropout(0.5)", "dropout is active.", "dropout is off."),
+        (
+            "nn.BatchNorm1d(8)",
+            "mode: batch norm normalises with the validation batches and adds them to its running"
+            " statistics.",
+            "batch norm does not update its running statistics.",
+        ),
+        (
+            "nn.BatchNorm1d(8), nn.Dropout(0.5)",
+            "mode: dropout is active, and batch norm normalises with",
+            "dropout is off, and batch norm does not update",
+        ),
+        (
+            "build()",
+            "mode: dropout is active, and batch norm normalises with",
+            "dropout is off, and batch norm does not update",
+        ),
+    ],
+    ids=["dropout", "batch-norm", "both", "unknown"],
+)
+def test_messages_name_what_the_network_has(
+    layer: str, of_validation: str, of_training: str
+) -> None:
+    model = f"nn.Sequential(nn.Linear(4, 8), {layer}, nn.Linear(8, 3))"
+    (validates,) = findings(model=model, mode="pass")
+    (trains,) = findings(model=model, train="pass")
+    assert of_validation in validates.message
+    assert of_training in trains.message

@@ -81,6 +81,7 @@ from trueloop.doctor.model.findings import Insert, Location, Remedy
 from trueloop.doctor.model.things import Model, Optimizer, Turn
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import checkpoint_of
+from trueloop.doctor.rules.shared.mode_effects import effects
 from trueloop.doctor.rules.shared.own_files import OwnFiles
 from trueloop.doctor.rules.shared.passes import (
     Forwards,
@@ -299,8 +300,7 @@ class TrainsInEvalMode(Rule):
         self.report(
             forward.place,
             f"`{name}` trains in eval mode after the validation at line"
-            f" {evaluation.place.line}: dropout is off, and batch norm does not update its"
-            " running statistics.",
+            f" {evaluation.place.line}: {_effects(forward)}.",
             fix=f"Call `{name}.train()` {_where_to_wake(forward, sleep, evaluation)}.",
             related=[(sleep.cause.place, "turns eval mode on; nothing turns it off again")],
             remedies=self._remedy(forward, sleep),
@@ -311,8 +311,8 @@ class TrainsInEvalMode(Rule):
         self.report(
             forward.place,
             f"`{name}` continues to train in eval mode, because of the `eval()` at line"
-            f" {sleep.cause.place.line} after it is loaded from the file of the last run: dropout"
-            " is off, and batch norm does not update its running statistics.",
+            f" {sleep.cause.place.line} after it is loaded from the file of the last run:"
+            f" {_effects(forward)}.",
             fix=f"Call `{name}.train()` before the loop over the training batches.",
             related=[(sleep.cause.place, "turns eval mode on")],
         )
@@ -336,8 +336,7 @@ class TrainsInEvalMode(Rule):
         self.report(
             forward.place,
             f"`{name}` trains in eval mode: an `eval()` overrides the `train()` at line"
-            f" {undone.place.line} before the first batch, so dropout is off and batch"
-            " norm does not update its running statistics.",
+            f" {undone.place.line} before the first batch, so {_effects(forward)}.",
             fix=f"Call `{name}.eval()` after the training loop, before the validation.",
             related=[(sleep.cause.place, "turns eval mode on, too early")],
         )
@@ -350,8 +349,7 @@ class TrainsInEvalMode(Rule):
         self.report(
             forward.place,
             f"`{name}` trains in eval mode from the second batch on, because the `eval()`"
-            f" at line {sleep.cause.place.line} is inside the training loop: dropout is"
-            " off, and batch norm does not update its running statistics.",
+            f" at line {sleep.cause.place.line} is inside the training loop: {_effects(forward)}.",
             fix=f"Call `{name}.eval()` after the training loop, before the validation.",
             related=[(sleep.cause.place, "turns eval mode on, after the first batch")],
         )
@@ -368,6 +366,11 @@ class TrainsInEvalMode(Rule):
         if not here or not one or name.partition(".")[0] in loop.variables:
             return []
         return [] if loop.framework else [Insert(f"{name}.train()", loop.place, "before")]
+
+
+def _effects(forward: ModelForward) -> str:
+    norm = "batch norm does not update its running statistics"
+    return effects(forward.model, "dropout is off", norm)
 
 
 def _where_to_wake(forward: ModelForward, sleep: Sleep, evaluation: ModelForward) -> str:

@@ -86,6 +86,7 @@ from trueloop.doctor.model.events import (
 from trueloop.doctor.model.findings import Insert, Location, Remedy
 from trueloop.doctor.model.things import MODE_DEPENDENT_LAYERS, Loop, Model, Turn
 from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.mode_effects import effects
 from trueloop.doctor.rules.shared.passes import (
     Forwards,
     called,
@@ -95,6 +96,7 @@ from trueloop.doctor.rules.shared.passes import (
     may_train,
     named_validation,
     names_validation,
+    overrides,
     pass_of,
     switches,
     takes_back,
@@ -145,7 +147,7 @@ class ValidatesInTrainMode(Rule):
         before = self.last
         for each in event.model.family():
             self.woken.pop(each, None)
-        self.overridden = (before, event) if before and _overrides(event, before) else None
+        self.overridden = (before, event) if before and overrides(event, before) else None
         self.last = event
         self.switched.append(event)
         if event.training is not False and not contradicts:
@@ -237,7 +239,9 @@ class ValidatesInTrainMode(Rule):
         self.steps.append(event)
 
     def on_manual_update(self, event: ManualUpdate) -> None:
-        self.updated.update(event.models)
+        first = any(each.function.endswith("__init__") for each in (*event.stack, event.place))
+        if not first:  # a constructor gives the weights their first values
+            self.updated.update(event.models)
 
     def on_ended(self, event: Ended) -> None:
         self.whole_program = event.whole_program
@@ -370,9 +374,7 @@ class ValidatesInTrainMode(Rule):
         related = [(switch.place, "`eval()` calls this, which loses the mode")] if switch else []
         self.report(
             place or forward.place,
-            f"`{name}` validates in train mode: dropout is active, and batch norm"
-            " normalises with the validation batches and adds them to its running"
-            " statistics.",
+            f"`{name}` validates in train mode: {_effects(forward, 'the validation batches')}.",
             fix="Pass the mode on: `super().train(mode)`."
             if related
             else _advice(forward, name, what),
@@ -385,8 +387,7 @@ class ValidatesInTrainMode(Rule):
         self.report(
             switch.place,
             f"This puts `{name}` into train mode for a validation that has just set eval mode:"
-            " dropout is active, and batch norm normalises with the validation batches and adds"
-            " them to its running statistics.",
+            f" {_effects(forward, 'the validation batches')}.",
             related=[(forward.place, "validates in train mode")],
             fix="Leave the mode to the caller, and call `train()` where the training begins.",
         )
@@ -396,11 +397,12 @@ class ValidatesInTrainMode(Rule):
         shared = max((_in_common(forward, step) for step in self.steps), default=0)
         place = [*forward.stack, forward.place][shared]
         inside = place != forward.place
+        norm = "batch norm normalises with what is being made"
         name = (forward.model.name if inside else "") or called(forward)
         self.report(
             place,
-            f"`{name}` samples in train mode: dropout is active, and batch norm normalises with"
-            " what is being made, at every step of the loop.",
+            f"`{name}` samples in train mode:"
+            f" {effects(forward.model, 'dropout is active', norm)}, at every step of the loop.",
             related=[(forward.place, "calls it again and again")] if inside else [],
             fix=f"Call `{name}.eval()` before {'this' if inside else 'the loop'}, and"
             f" `{name}.train()` after it.",
@@ -410,8 +412,7 @@ class ValidatesInTrainMode(Rule):
         name = called(forward)
         self.report(
             forward.place,
-            f"`{name}` predicts in train mode: dropout is active, and batch norm normalises with"
-            " the current batch and adds it to its running statistics.",
+            f"`{name}` predicts in train mode: {_effects(forward, 'the current batch', 'it')}.",
             fix=f"Call `{name}.eval()` once its weights are loaded.",
         )
 
@@ -455,6 +456,11 @@ def _at_once(event: ModelForward, turn: Turn | None) -> Location | None:
     return next(named, None)
 
 
+def _effects(forward: ModelForward, what: str, them: str = "them") -> str:
+    norm = f"batch norm normalises with {what} and adds {them} to its running statistics"
+    return effects(forward.model, "dropout is active", norm)
+
+
 def _is_within(event: Event, place: Location) -> bool:
     """It happened in the function that a place is in, or in what that has called."""
     frames = (*event.stack, event.place)
@@ -463,18 +469,6 @@ def _is_within(event: Event, place: Location) -> bool:
 
 def _own_name(function: str) -> str:
     return function.rpartition(".")[2]
-
-
-def _overrides(event: ModeSet, before: ModeSet) -> bool:
-    """A function has set eval mode, and what it calls next sets train mode."""
-    return (
-        event.model is before.model
-        and before.training is False
-        and event.training is True
-        and not (event.guards or before.guards)
-        and len(event.stack) > len(before.stack)
-        and event.stack[: len(before.stack)] == before.stack
-    )
 
 
 def _same_frame(one: Event, two: Event) -> bool:

@@ -157,6 +157,18 @@ def takes_back(event: ModeSet, before: ModeSet | None) -> bool:
     )
 
 
+def overrides(event: ModeSet, before: ModeSet) -> bool:
+    """A function has set eval mode, and what it calls next sets train mode."""
+    return (
+        event.model is before.model
+        and before.training is False
+        and event.training is True
+        and not (event.guards or before.guards)
+        and len(event.stack) > len(before.stack)
+        and event.stack[: len(before.stack)] == before.stack
+    )
+
+
 def called(event: ModelForward) -> str:
     """The user's name for the module that a forward goes through."""
     return event.spelled or event.model.name or "the model"
