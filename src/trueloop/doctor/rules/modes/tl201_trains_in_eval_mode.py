@@ -52,9 +52,9 @@ in train mode. Also a model of transformers that `from_pretrained` hands out, wh
 where the program switches gradient checkpointing on, which acts only in train mode; and a module
 that comes whole out of the file in which the program saves it, and continues to train after an
 `eval()`. Not reported: layers that the training itself puts into eval mode (a frozen backbone,
-frozen batch norm), a new head, in train mode, that is all that learns, models fine-tuned in
-eval mode from the start, and models without mode-dependent layers. A model that cannot be read
-counts as one that has such layers.
+frozen batch norm; a function that calls `eval()` and then trains), a new head, in train mode, that
+is all that learns, models fine-tuned in eval mode from the start, and models without mode-dependent
+layers. A model that cannot be read counts as one that has such layers.
 """
 
 from __future__ import annotations
@@ -115,6 +115,8 @@ class TrainsInEvalMode(Rule):
         super().__init__()
         self.forwards = Forwards()
         self.asleep: dict[Model, Sleep] = {}
+        self.again: dict[Model, ModeSet] = {}
+        """The last `eval()` of those that were asleep before it."""
         self.sleeps: dict[int, dict[Model, Sleep]] = {}
         self.trained: dict[Model, Turn | None] = {}
         """In train mode, and in which turn last."""
@@ -173,6 +175,8 @@ class TrainsInEvalMode(Rule):
             if event.training is False:
                 same = event.turn is not None and self.trained.get(member) == event.turn
                 within = event.turn if same else None
+                if member in self.asleep:
+                    self.again[member] = event
                 self.asleep.setdefault(member, Sleep(event, undone=undone, within=within))
             elif self.asleep.pop(member, None) is not None and event.guards:
                 self.woken.setdefault(member, set()).add(event.guards)
@@ -269,19 +273,36 @@ class TrainsInEvalMode(Rule):
                 if not sleep.wanted and not sleep.cause.turns:
                     self.from_the_start.append((forward, sleep))
                 sleep.wanted = True
+            elif self._is_put_to_sleep_for(forward, member, sleep):
+                sleep.wanted = True
             elif not sleep.wanted and self._is_fault(member, sleep, evaluation, forward):
                 self._report(forward, sleep, evaluation)
                 return
         awake = (member for member in family if member not in sleeps)
         self.trained.update(dict.fromkeys(awake, forward.turn))
 
-    def _evaluation(self, sleep: Sleep, forward: ModelForward) -> ModelForward | None:
-        """A forward pass without training in the same eval mode, in a later iteration."""
-        before = (serial for serial in sleep.forwards if serial < forward.serial)
+    def _evaluation(
+        self, sleep: Sleep, forward: ModelForward, since: int = 0
+    ) -> ModelForward | None:
+        """A forward pass without training in the same eval mode, in an earlier iteration."""
+        before = (serial for serial in sleep.forwards if since < serial < forward.serial)
         for each in self.forwards.unused(before):
             if each.turn is None or pass_of(each) != forward.turn:
                 return each
         return None
+
+    def _is_put_to_sleep_for(self, forward: ModelForward, member: Model, sleep: Sleep) -> bool:
+        """The function that trains has called `eval()` itself, before its loop, and evaluates
+        nothing in between: that the model was in eval mode already makes no difference."""
+        again = self.again.get(member)
+        if again is None or again.serial < sleep.cause.serial:
+            return False
+        depth = len(again.stack)
+        frame = (*forward.stack, forward.place)[depth] if depth <= len(forward.stack) else None
+        here = frame is not None and frame.function == again.place.function
+        before = forward.stack[:depth] == again.stack
+        around = forward.turns[: len(again.turns)] == again.turns
+        return here and before and around and self._evaluation(sleep, forward, again.serial) is None
 
     def _is_fault(
         self, member: Model, sleep: Sleep, evaluation: ModelForward, forward: ModelForward

@@ -74,6 +74,7 @@ _OF_TORCH: dict[str, type[Thing]] = {
     "torch.utils.data.DataLoader": Loader,
     "torch.utils.data.dataloader.DataLoader": Loader,
     "torch.Tensor": Tensor,
+    "torch.autograd.Variable": Tensor,  # true of every tensor
 }
 """The things that are instances of torch's own classes."""
 
