@@ -136,11 +136,18 @@ _STEP_LEFT_OUT = re.compile(
     r"#\s*(?:\w+\.)*(\w+)\.step\(.*\)\s*$|^\s*#\s*\w+\s*=\s*(\w+)\s*,?\s*$", re.M
 )
 """`# scheduler.step()`, or the argument that would hand it over: `# scheduler=scheduler,`."""
+_NOT_IN_USE = re.compile(
+    r"^[ \t]*(?:\w+\.)*(\w+)[ \t]*=[^#\n]*#[^\n]*\b(?:not (?:in use|used)|unused|placeholder)\b",
+    re.M | re.I,
+)
+"""`scheduler = StepLR(optimizer, 100)  # a placeholder`."""
 
 
 def steps_left_out(text: str) -> frozenset[str]:
-    """The names whose `step()` is commented out in a file: nobody has forgotten it."""
-    return frozenset(one or other for one, other in _STEP_LEFT_OUT.findall(text))
+    """The names whose `step()` is commented out in a file, or that a comment says are not in use:
+    nobody has forgotten it."""
+    left_out = (one or other for one, other in _STEP_LEFT_OUT.findall(text))
+    return frozenset([*left_out, *_NOT_IN_USE.findall(text)])
 
 
 CONTAINERS = ("Sequential", "ModuleList", "ModuleDict")
