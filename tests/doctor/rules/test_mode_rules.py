@@ -524,6 +524,45 @@ def test_a_dropout_layer_that_is_never_called_does_not_count(option: str, codes:
     assert [found.code for found in report.findings] == codes
 
 
+VARIED = """
+import torch
+import kornia as K
+from torch import nn
+from torch.utils.data import DataLoader
+
+class Learner:
+    def __init__(self, model):
+        self.model = model
+        self.optimizer = torch.optim.Adam(model.parameters())
+        self.vary = nn.Sequential(
+            K.augmentation.RandomHorizontalFlip(same_on_batch=False),
+            K.augmentation.RandomRotation((-20, 20)){layer},
+        )
+
+    def train_epoch(self, loader):
+        self.model.train()
+        for x, y in loader:
+            x = self.vary(x)
+            self.optimizer.zero_grad()
+            nn.functional.cross_entropy(self.model(x), y).backward()
+            self.optimizer.step()
+
+    def evaluate(self, val_loader):
+        self.model.eval()
+        right = 0
+        for x, y in val_loader:
+            views = self.vary(x.repeat(4, 1, 1, 1))
+            with torch.no_grad():
+                right += (self.model(views).argmax(1) == y.repeat(4)).sum().item()
+        return right
+
+learner = Learner(nn.Sequential(nn.Flatten(), nn.Linear(48, 3)))
+for epoch in range(10):
+    learner.train_epoch(DataLoader(load("train"), batch_size=8, shuffle=True))
+    print(learner.evaluate(DataLoader(load("val"), batch_size=8)))
+"""
+
+
 LISTENER = """
 import torch
 import torchaudio
@@ -564,8 +603,11 @@ def main(train_set, val_set):
 @pytest.mark.parametrize(
     ("layer", "expected"), [("", []), (", nn.Conv1d(64, 64, 3)", ["TL203"])], ids=["bare", "learns"]
 )
-def test_transforms_of_a_library_have_no_weights(layer: str, expected: list[str]) -> None:
-    found = check_text(LISTENER.format(layer=layer), "train.py").findings
+@pytest.mark.parametrize("program", [LISTENER, VARIED], ids=["sound", "pictures"])
+def test_transforms_of_a_library_have_no_weights(
+    program: str, layer: str, expected: list[str]
+) -> None:
+    found = check_text(program.format(layer=layer), "train.py").findings
     assert [each.code for each in found if each.severity != "advice"] == expected
 
 

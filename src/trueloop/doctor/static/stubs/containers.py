@@ -21,7 +21,10 @@ from trueloop.doctor.static.interpreter.values import (
 from trueloop.doctor.static.stubs import repeated_layers
 
 _KINDS = ("Sequential", "ModuleList", "ModuleDict")
-_WITHOUT_WEIGHTS = ("torchaudio.transforms.", "torchvision.transforms.")
+_WITHOUT_WEIGHTS = (
+    "kornia.augmentation.", "kornia.color.", "kornia.enhance.", "torch_audiomentations.",
+    "torchaudio.transforms.", "torchvision.transforms.",
+)  # fmt: skip
 
 
 def container_of(model: Model) -> str:

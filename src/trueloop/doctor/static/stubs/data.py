@@ -387,7 +387,8 @@ def _names_rank(cls: ast.AST) -> bool:
     return bool(re.search(r"rank|world_size|num_replicas|shard", written(cls)))
 
 
-@calls("torchvision.transforms.*", "torchaudio.transforms.*")
+@calls("torchvision.transforms.*", "torchaudio.transforms.*", "torch_audiomentations.*",
+       "kornia.augmentation.*", "kornia.color.*", "kornia.enhance.*")  # fmt: skip
 def _transform(call: LibraryCall) -> Value:
     short = call.name.rpartition(".")[2]
     named = {str(i): arg for i, arg in enumerate(call.args)} | call.kwargs
