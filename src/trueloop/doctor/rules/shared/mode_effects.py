@@ -1,4 +1,4 @@
-"""What a mode does to a network: to its dropout, to its batch norm, or to both."""
+"""The effects of a mode on a network: on its dropout, on its batch norm, or on both."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _OF_TENSORS = frozenset(
     " mean min mm mul new_zeros numel permute repeat reshape select shape size softmax split sqrt"
     " squeeze sub sum t T to tolist transpose type type_as unbind unsqueeze view".split()
 )
-"""What only tensors have, and what leaves a module's forward pass alone (`to`)."""
+"""Attributes that only tensors have, and `to`, which starts no forward pass."""
 _OF_TORCH = frozenset({"torch", "F", "functional"})
 _PLAIN = frozenset({"len", "int", "float", "bool", "range", "print", "isinstance"})
 
@@ -92,7 +92,7 @@ def hands_parameters_of(function: ast.AST) -> frozenset[str]:
 
 
 def _put_into(node: ast.AST, names: set[str]) -> list[ast.expr]:
-    """What a statement or a call adds to a list with one of these names, or assigns to it."""
+    """The values that a statement or a call puts into a list with one of these names."""
     if isinstance(node, ast.AugAssign):
         return [node.value] if _is_one_of(node.target, names) else []
     if isinstance(node, ast.Assign):
