@@ -174,8 +174,8 @@ class Scheduler(Thing):
     stepped_by: str = ""
     """The framework that steps it: `Lightning`, `Ignite`, `Trainer` (in source)."""
     steps_are_seen: bool = False  # whatever its name: the program runs
-    read_by_hand: bool = False
-    """The program asks for its values with `get_lr()`, and may apply them itself."""
+    read_by_hand: bool = False  # with `get_lr()`: the program may apply its values itself
+    only_drawn: bool = False  # its rates are all that the function wants that steps it
     first_count: int | None = None
     """Its `last_epoch` before the first `step()` that was seen; 0 in source, if nothing sets it."""
     calls_between_samples: int = 0  # of `step()` (live)

@@ -95,6 +95,17 @@ class SourceFile:
         return None
 
 
+def function_around(place: Location) -> ast.AST | None:
+    """The function whose code a line is in; None outside of all."""
+    nodes = [
+        each
+        for each in source_of(place.path).nodes
+        if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and each.lineno <= place.line <= (each.end_lineno or each.lineno)
+    ]
+    return max(nodes, key=lambda each: each.lineno, default=None)
+
+
 def _in_body(node: LoopNode, line: int) -> bool:
     first = node.body[0].lineno
     if first > node.lineno:

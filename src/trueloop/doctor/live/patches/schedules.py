@@ -16,6 +16,7 @@ from trueloop.doctor.live.frames.value_origins import origins
 from trueloop.doctor.live.objects import constructor_arguments, inspection
 from trueloop.doctor.live.patches.optimizers import outside
 from trueloop.doctor.model import vocabulary
+from trueloop.doctor.model.drawn_rates import only_draws
 from trueloop.doctor.model.events import Made, SchedulerStep
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Scheduler
@@ -206,6 +207,8 @@ def _stepped(
     thing = recorder.things.scheduler(scheduler)
     if thing.first_count is None:
         thing.first_count = count
+        definition = source_map.function_around(recorder.place(frame))
+        thing.only_drawn = definition is not None and only_draws(definition)
         if count == 0:
             thing.rates.append((0, 1.0 if before is None else before))
     thing.sampled_calls += 1

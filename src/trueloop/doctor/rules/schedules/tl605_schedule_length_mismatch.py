@@ -51,8 +51,9 @@ end shows by itself that a schedule is over: its steps are one and a half (cosin
 length, or nothing is left of a `LambdaLR`'s learning rate in the second half. Not reported:
 schedules without a length (`StepLR`, `MultiStepLR`, `ExponentialLR`, warm restarts), warm-ups that
 have ended, a run that may end early (`break`) or is one job's share of the epochs (`range(start,
-start + budget)`), a computed length (`epochs // 2`), one missing last step of OneCycle, and a
-schedule that is replaced by a second one in the middle of the run, each as long as its phase.
+start + budget)`), a computed length (`epochs // 2`), one missing last step of OneCycle, a
+schedule that is replaced by a second one in the middle of the run, each as long as its phase, and
+a function that collects learning rates for a plot and keeps nothing of the network that it makes.
 """
 
 from __future__ import annotations

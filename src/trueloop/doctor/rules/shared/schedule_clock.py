@@ -302,7 +302,7 @@ class ScheduleRule(Rule):
     def on_ended(self, event: Ended) -> None:
         self.whole_program, self.updates = event.whole_program, event.updates
         for clock in self.clocks.values():
-            if not clock.driven:
+            if not (clock.driven or clock.scheduler.only_drawn):
                 self.check(clock)
 
     def check(self, clock: ScheduleClock) -> None:

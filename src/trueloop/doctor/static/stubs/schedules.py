@@ -9,6 +9,7 @@ import ast
 import re
 from typing import Any
 
+from trueloop.doctor.model.drawn_rates import only_draws
 from trueloop.doctor.model.events import Made, SchedulerStep
 from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.model.things import Optimizer, Scheduler, Size
@@ -300,6 +301,8 @@ def _step(call: LibraryCall) -> Value:
     own = cls.lookup(call.name) if isinstance(cls, Class) else None
     if isinstance(own, Function) and not _is_super(call):
         return enter(call.machine, own, [scheduler, *call.args], call.kwargs, call.node)
+    if call.machine.calls:
+        scheduler.only_drawn |= _only_draws(call.machine.calls[-1][1])
     metric = next(iter([*call.args, *call.kwargs.values()]), None)
     if isinstance(metric, Constant) and metric.value is None:
         metric = None
@@ -319,6 +322,9 @@ def _step(call: LibraryCall) -> Value:
         metric_origins=tuple(before),
     )
     return NONE
+
+
+_only_draws = once(only_draws)
 
 
 def _is_super(call: LibraryCall) -> bool:
