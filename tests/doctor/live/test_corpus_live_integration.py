@@ -73,6 +73,7 @@ UNSEEN = frozenset(
         "TL508-bad_model_cleared_under_accelerate",  # the optimizer seems to step each time
         "TL202-bad_attention_drops_weights",  # inside of one function of torch
         "TL202-bad_updated_by_hand",  # without an optimizer nothing is seen to train
+        "TL202-bad_loaded_over_its_first_weights",
         "TL202-bad_denoises_in_train_mode",  # where an input has come from is not followed
         "TL202-bad_samples_while_it_trains",
         "TL202-bad_whole_set_in_one_call",  # nothing but its name says what the data is for

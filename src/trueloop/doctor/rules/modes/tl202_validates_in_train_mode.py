@@ -128,6 +128,8 @@ class ValidatesInTrainMode(Rule):
         self.steps: list[OptimizerStep] = []
         self.updated: set[Model] = set()
         """Models that are trained by hand."""
+        self.filled: set[Model] = set()
+        """Those that get their first weights by hand, in a constructor."""
         self.switched: list[ModeSet] = []
         self.last: ModeSet | None = None
         """The switch that no forward has followed yet."""
@@ -240,8 +242,7 @@ class ValidatesInTrainMode(Rule):
 
     def on_manual_update(self, event: ManualUpdate) -> None:
         first = any(each.function.endswith("__init__") for each in (*event.stack, event.place))
-        if not first:  # a constructor gives the weights their first values
-            self.updated.update(event.models)
+        (self.filled if first else self.updated).update(event.models)
 
     def on_ended(self, event: Ended) -> None:
         self.whole_program = event.whole_program
@@ -315,7 +316,10 @@ class ValidatesInTrainMode(Rule):
         return not forward.grad and turn in self.losses
 
     def _matters(self, forward: ModelForward) -> bool:
-        by_hand = any(model.shares_parameters(forward.model) for model in self.updated)
+        changed = self.updated
+        if self.predictions.is_trained(forward.model):  # in other programs
+            changed = changed | self.filled
+        by_hand = any(model.shares_parameters(forward.model) for model in changed)
         if not by_hand and not any(may_train(step.optimizer, forward.model) for step in self.steps):
             return False
         dependent = switches(forward.model)

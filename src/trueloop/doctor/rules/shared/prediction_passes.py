@@ -39,12 +39,12 @@ class PredictionPasses:
             each
             for each in self.forwards
             if switches(each.model) is True
-            and self._is_trained(each.model)
+            and self.is_trained(each.model)
             and not any(member.exposed for member in each.model.family())
             and not any(_is_switched(member, end) for member in _with_parents(each.model))
         ]
 
-    def _is_trained(self, model: Model) -> bool:
+    def is_trained(self, model: Model) -> bool:
         """Its weights are from a file, or are a library's."""
         loaded = any(model.shares_parameters(each) for each in self._loaded)
         return loaded or any(member.pretrained for member in model.family())
