@@ -43,6 +43,7 @@ UNSEEN = frozenset(
         "TL713-bad_second_transform_replaces_the_first",  # the data set is read as it is: in source
         "TL713-bad_transforms_of_each_fold",
         "TL201-bad_evaluates_by_an_option",  # without the option it does not evaluate: in source
+        "TL704-bad_switch_names_a_different_launcher",  # without options there is one process
         "TL102-bad_decay_around_a_known_step",  # it cannot be seen that their `step` does not clear
         "TL102-bad_update_rule_of_their_own",
         "TL102-bad_rule_that_averages",

@@ -286,3 +286,61 @@ def test_a_block_within_a_context_of_a_different_file_is_where_it_is_written(
     ]
     clears = WITHIN.replace("        loss.back", "        optimizer.zero_grad()\n        loss.back")
     assert not check_text(clears, path, strict=True).findings
+
+
+BACKEND = """
+import torch.distributed as dist
+
+class Backend:
+    def begin(self):
+        dist.init_process_group("gloo")
+
+    def _number(self):
+        return dist.get_rank()
+
+    def {asks}(self):
+        return self._number() == 0
+"""
+SAVES = """
+import torch
+from backend import Backend
+
+backend = Backend()
+backend.begin()
+model = torch.nn.Linear(2, 2)
+
+def save(path):
+    if not backend.{asks}():
+        return
+    torch.save(model.state_dict(), path)
+
+for epoch in range(3):
+    save("net.pt")
+"""
+
+
+@pytest.mark.parametrize("asks", ["is_root", "is_root_worker", "is_leader"])
+def test_a_method_of_a_different_file_asks_for_the_rank(tmp_path: Path, asks: str) -> None:
+    (tmp_path / "backend.py").write_text(BACKEND.format(asks=asks))
+    (tmp_path / "main.py").write_text(text := SAVES.format(asks=asks))
+    assert check_text(text, str(tmp_path / "main.py"), strict=True).findings == []
+
+
+NAMED = """
+import importlib
+import torch
+
+lib = importlib.import_module("lib")
+model = torch.nn.Linear(4, 1)
+rule = lib.make(model)
+for step in range(100):
+    model(torch.randn(8, 4)).pow(2).mean().backward()
+    rule.step()
+"""
+
+
+def test_a_module_that_is_imported_by_its_name_is_read(tmp_path: Path) -> None:
+    make = "import torch\n\ndef make(model):\n    return torch.optim.SGD(model.parameters(), 0.1)\n"
+    (tmp_path / "lib.py").write_text(make)
+    found = check_text(NAMED, str(tmp_path / "main.py"), strict=True).findings
+    assert [each.code for each in found] == ["TL102"]

@@ -10,7 +10,7 @@ from trueloop.doctor.model.nodes import walk
 
 RANKS = (
     r"rank|master|main_?proc|is_main|primary|zero|leader|chief|coordinator|\bgpu|device|local_"
-    r"|proc\w*_(id|index)|node"
+    r"|proc\w*_(id|index)|node|is_root"
 )
 """Asks which of the processes this is; whether there are several is a separate question."""
 ASKS_FOR_RANK = re.compile(RANKS, re.I)

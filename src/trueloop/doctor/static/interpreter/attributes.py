@@ -253,6 +253,8 @@ def write(m: Interpreter, owner: Any, name: str, value: Any, node: ast.AST) -> N
         owner.attributes[name] = value
         if isinstance(owner, Unknown):
             set_gradient(m, None, name, value, node)
+            if isinstance(constant(value), str):
+                m.reach.override(owner.key, m.guards)
         if isinstance(owner, Sampler) and name == "epoch":
             owner.epoch_set |= not m.functions[-1].endswith("__init__")
         elif isinstance(owner, Dataset) and name == "transform":

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -132,6 +133,35 @@ def last_of_kinds(function: ast.AST) -> ast.If | None:
     if len(chain) < 2 or chain[-1].orelse or not all(map(_gives_kind, chain)) or len(asked) > 1:
         return None
     return chain[-1]
+
+
+@once
+def searches(function: ast.AST) -> frozenset[int]:
+    """Tests, by the identity of their node, with which a function finds one of several: `for each
+    in BACKENDS: if each.name == name: return each`, and then `raise`. One of them is it."""
+    found: set[int] = set()
+    for body in _bodies(function):
+        for each, after in itertools.zip_longest(body, body[1:]):
+            if isinstance(each, ast.For) and isinstance((each.orelse or [after])[0], ast.Raise):
+                found |= {id(test) for test in each.body if _ends_search(test)}
+    return frozenset(found)
+
+
+def _bodies(function: ast.AST) -> Iterator[list[ast.stmt]]:
+    """The statements of a function, and of the branches at its top."""
+    body = getattr(function, "body", None)
+    if isinstance(body, list):
+        yield body
+        for each in body:
+            if isinstance(each, ast.If):
+                yield from (each.body, each.orelse)
+
+
+def _ends_search(node: ast.stmt) -> bool:
+    if not isinstance(node, ast.If) or node.orelse:
+        return False
+    last = node.body[-1]
+    return isinstance(last, ast.Break) or (isinstance(last, ast.Return) and last.value is not None)
 
 
 def is_chosen(sites: dict[int, OpenBranch], function: ast.AST) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -123,7 +123,11 @@ class Reach:
     """Ignite's, in the order in which they were made."""
     trains_under: frozenset[str] | None = None
     """The open conditions that all backwards of the run have in common; None without any."""
-
+    searched: bool = False
+    """One of several was looked for by a name."""
+    overridden: dict[str, bool] = field(default_factory=dict)
+    """Options that set the text of a different option, by their key, and their value in the run:
+    `if args.deepspeed: args.backend = "deepspeed"`."""
     handed_on: list[Value] = field(default_factory=list)
     """The result of the function that the run began with, and its object's attributes."""
 
@@ -131,3 +135,9 @@ class Reach:
         """Note a backward, and the open conditions around it."""
         under = frozenset(guards)
         self.trains_under = under if self.trains_under is None else self.trains_under & under
+
+    def override(self, options: str, guards: Sequence[str]) -> None:
+        """Note that a text is written to one of the `options`, given by their key."""
+        key = guards[-1].removeprefix("not ") if guards else ""
+        if key.startswith(f"{options}."):
+            self.overridden[key] = key == guards[-1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from trueloop.doctor.model.known_values import loop_of
@@ -18,7 +19,11 @@ from trueloop.doctor.model.things import (
     Thing,
 )
 from trueloop.doctor.model.vocabulary import RANK_GUARD
-from trueloop.doctor.static.interpreter.branches import last_of_kinds, returns_without_option
+from trueloop.doctor.static.interpreter.branches import (
+    last_of_kinds,
+    returns_without_option,
+    searches,
+)
 from trueloop.doctor.static.interpreter.derived_containers import container_in
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import find_method
@@ -84,11 +89,34 @@ def preferred_outcome(m: Interpreter, node: ast.If, scope: Scope) -> bool | None
     if m.project.leaves(node.body):
         if m.calls and last_of_kinds(m.calls[-1][1]) is node:
             return True
+        if len(m.turns) == 1 and m.calls and id(node) in searches(m.calls[-1][1]):
+            return _found_by_search(m)
         files = (scope.module.survey, m.modules[0].survey)
         return not m.policy.optional and returns_without_option(node, files)
     if m.project.leaves(node.orelse):
         return True
     return False if m.turns and scope.module.survey.ends_loop(node.body) else None
+
+
+def _found_by_search(m: Interpreter) -> bool | None:
+    """A search that is made once comes to the last of its items with all options; without them to
+    the item that a default names, or to the last. In a loop, each turn may find a different one."""
+    m.reach.searched = True
+    turn = m.turns[-1]
+    if turn.index == turn.loop.simulated - 1:
+        return True
+    return False if m.policy.optional else None
+
+
+def ways_out(run: Interpreter) -> Iterator[tuple[str, bool]]:
+    """Conditions under which a run has left a function or the program, though not at once in both
+    cases: which outcome stays."""
+    for identity, site in run.sites.items():
+        for branch in (True, False):
+            taken, other = site.branches if branch else site.branches[::-1]
+            once = (identity, branch) in run.reached and (identity, not branch) not in run.reached
+            if once and run.project.leaves(taken) and not run.project.leaves(other):
+                yield site.key, branch == site.negated
 
 
 def preferred_way(m: Interpreter, node: ast.IfExp) -> bool | None:

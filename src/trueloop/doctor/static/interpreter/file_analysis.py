@@ -23,6 +23,7 @@ from trueloop.doctor.static.inputs.skipped import Gaps
 from trueloop.doctor.static.interpreter.branches import BranchPolicy
 from trueloop.doctor.static.interpreter.calls import start
 from trueloop.doctor.static.interpreter.code_of_tests import is_test
+from trueloop.doctor.static.interpreter.conditions import ways_out
 from trueloop.doctor.static.interpreter.framework_runs import framework_runs
 from trueloop.doctor.static.interpreter.ignite_loop import run_waiting
 from trueloop.doctor.static.interpreter.imports import value_in
@@ -125,7 +126,7 @@ class FileAnalysis:
             runs.append(self._run(drive, BranchPolicy(False), effort, whole_program))
             beside = (
                 *self._training_alone(drive, effort, whole_program, *runs),
-                *self._all_but_ways_out(drive, effort, whole_program, *runs),
+                *self._all_but_some(drive, effort, whole_program, *runs),
             )
             for more in (runs[1], *beside):
                 sites |= more.sites
@@ -181,7 +182,7 @@ class FileAnalysis:
                     yield self._run(drive, changed, effort, whole_program)
             return
 
-    def _all_but_ways_out(
+    def _all_but_some(
         self,
         drive: Callable[[Interpreter], None],
         effort: RunLimits,
@@ -189,13 +190,17 @@ class FileAnalysis:
         first: Interpreter,
         second: Interpreter,
     ) -> Iterator[Interpreter]:
-        """A run with all options but those that leave before anything trains (`if
-        args.test_only: return`), where with all of them nothing does."""
-        if first.reach.trains_under is not None or second.reach.trains_under is None:
-            return
-        forced = dict(_ways_out(first))
-        if forced and self.goes_on():
-            yield self._run(drive, BranchPolicy(True, forced), effort, whole_program)
+        """Runs with all options but those that leave before anything trains (`if args.test_only:
+        return`), where with all of them nothing does; and but those that say which of several
+        things a different option names."""
+        ends = first.reach.trains_under is None and second.reach.trains_under is not None
+        named = first.reach.overridden if first.reach.searched else {}
+        for forced in (
+            dict(ways_out(first)) if ends else {},
+            {key: not fact for key, fact in named.items()},
+        ):
+            if forced and self.goes_on():
+                yield self._run(drive, BranchPolicy(True, forced), effort, whole_program)
 
     def _is_test(self, path: str) -> bool:
         own = self.module.tree if path == self.module.path else None
@@ -305,17 +310,6 @@ def _untried(
             if all((policy.optional, policy.forced) != (p.optional, p.forced) for p in tried):
                 return policy
     return None
-
-
-def _ways_out(run: Interpreter) -> Iterator[tuple[str, bool]]:
-    """Conditions under which a run has left a function or the program, though not at once in both
-    cases: which outcome stays."""
-    for identity, site in run.sites.items():
-        for branch in (True, False):
-            taken, other = site.branches if branch else site.branches[::-1]
-            once = (identity, branch) in run.reached and (identity, not branch) not in run.reached
-            if once and run.project.leaves(taken) and not run.project.leaves(other):
-                yield site.key, branch == site.negated
 
 
 def _detours(run: Interpreter) -> Iterator[tuple[str, bool]]:

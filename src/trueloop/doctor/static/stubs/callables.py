@@ -1,9 +1,10 @@
-"""A function with some of its arguments, and references to objects."""
+"""A function with some of its arguments, references to objects, and modules by their name."""
 
 from __future__ import annotations
 
+from trueloop.doctor.static.interpreter.imports import module_value
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls
-from trueloop.doctor.static.interpreter.values import LibraryName, OpaqueObject, Value
+from trueloop.doctor.static.interpreter.values import LibraryName, OpaqueObject, Value, constant
 
 
 @calls("functools.partial")
@@ -19,3 +20,12 @@ def _weak(call: LibraryCall) -> Value:
     if target is None or call.name == "weakref.proxy":
         return target or call.unknown()
     return OpaqueObject("weakref.ref", {}, call=[LibraryName("trueloop.identity"), target])
+
+
+@calls("importlib.import_module")
+def _import(call: LibraryCall) -> Value:
+    """A module whose whole name is known."""
+    name = constant(call.arg(0, "name"))
+    if not isinstance(name, str) or name.startswith("."):
+        return call.unknown(*call.args)
+    return module_value(call.machine, name, call.machine.modules[-1])

@@ -307,6 +307,17 @@ def _identity(call: LibraryCall) -> Value:
     return found if found is not None else call.unknown()
 
 
+@calls("horovod.torch.DistributedOptimizer")
+def _averaging_optimizer(call: LibraryCall) -> Value:
+    """The optimizer, whose step first averages the gradients of all ranks."""
+    return call.arg(0, "optimizer") or call.unknown()
+
+
+@calls("horovod.torch.broadcast_parameters", "horovod.torch.broadcast_optimizer_state")
+def _sent_to_all_ranks(call: LibraryCall) -> Value:
+    return NONE
+
+
 @calls("torch.nn.SyncBatchNorm.convert_sync_batchnorm", "apex.parallel.convert_syncbn_model",
        "torch.nn.utils.convert_sync_batchnorm")  # fmt: skip
 def _converted(call: LibraryCall) -> Value:
