@@ -46,7 +46,8 @@ weights loads a state. In a running program the count may also be in the file's 
 that begins again beside an optimizer that was restored is reported too, also a `ReduceLROnPlateau`,
 which waits its whole patience again. Not reported: weights that are loaded for fine-tuning (a part
 of the model is new, or the file lacks some) or evaluation, an epoch that is only printed,
-optimizers without state, and code that cannot be read and gets the checkpoint.
+optimizers without state, and code that cannot be read and gets the checkpoint. A test whether the
+file has an entry (`if name in checkpoint["optimizers"]`) holds: the program's own files have it.
 """
 
 from __future__ import annotations

@@ -366,8 +366,11 @@ def _may_differentiate(escape: GraphEscaped, step: OptimizerStep) -> bool:
     """Code that cannot be read got the graph of the optimizer's model, in a loop of the step."""
     if not any(inside(escape, turn) for turn in step.turns):
         return False
-    if not escape.guards <= step.guards or not {*escape.windows} <= {*step.windows}:
+    by_name = escape.callee.rpartition(".")[2] == "backward"  # and elsewhere, where not here
+    if not (by_name or escape.guards <= step.guards):
         return False  # not before each step
+    if not {*escape.windows} <= {*step.windows}:
+        return False
     models = escape.models
     return not models or any(has_parameters_of(step.optimizer, model) for model in models)
 

@@ -39,8 +39,9 @@ scaler.update()
 
 Since the optimizer's last step: a `backward()` of a scaled loss that feeds it, then its plain
 `step()`. Not reported: a scaler that is certainly disabled, gradients edited by hand, a step that
-follows `unscale_` under its own condition (a check for non-finite gradients), and a different
-optimizer next to the scaled one.
+follows `unscale_` under its own condition (a check for non-finite gradients), a different optimizer
+next to the scaled one, and a `training_step` of transformers' Trainer that scales with the scaler
+of the Trainer or of its accelerator, through which these step.
 """
 
 from __future__ import annotations

@@ -6,10 +6,11 @@ import ast
 import operator
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeGuard
 
 from trueloop.doctor.model.known_values import loop_of
 from trueloop.doctor.model.things import (
+    Checkpoint,
     Loader,
     Loop,
     Model,
@@ -176,6 +177,8 @@ def outcome_of(
         m.history.counts_asked += 1
     if isinstance(value, Constant) and value.modulo is not None:
         m.tested.append(value.modulo)
+    if preferred is None and _asks_for_entry(node, value):
+        preferred = isinstance(node.ops[0], ast.In)
     if preferred is None and updates is not None and not m.policy.optional and varies(value):
         preferred = updates
     outcome, guard = m.decide(value, preferred)
@@ -210,6 +213,13 @@ def is_fixed(value: Value, outcome: bool) -> bool:
 
 def _asks_for_type(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance"
+
+
+def _asks_for_entry(node: ast.expr, value: Value) -> TypeGuard[ast.Compare]:
+    """`if name in checkpoint["optimizers"]`: a file that the program has written has its parts."""
+    if not isinstance(node, ast.Compare) or not isinstance(node.ops[0], (ast.In, ast.NotIn)):
+        return False
+    return isinstance(value, Unknown) and isinstance(value.of[-1], Checkpoint)
 
 
 def compare(m: Interpreter, sign: ast.cmpop, left: Any, right: Any, node: ast.expr) -> Value:

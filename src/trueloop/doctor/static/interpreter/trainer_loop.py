@@ -15,6 +15,7 @@ from trueloop.doctor.model.events import (
     Backward,
     BatchFetched,
     OptimizerStep,
+    ScalerUpdate,
     SchedulerStep,
     ZeroGrad,
 )
@@ -25,6 +26,7 @@ from trueloop.doctor.model.things import (
     Loop,
     Model,
     Optimizer,
+    Scaler,
     Scheduler,
     Tensor,
 )
@@ -43,6 +45,7 @@ from trueloop.doctor.static.interpreter.values import (
     Class,
     Constant,
     Function,
+    Instance,
     LibraryName,
     OpaqueObject,
     Sequence,
@@ -273,10 +276,24 @@ def _update(m: Interpreter, run: Training) -> None:
     `training_step` of the class's own: it is where the update is taken to be."""
     own = run.trainer.cls.lookup("training_step")
     node = own.node if isinstance(own, Function) else run.node
-    m.emit(OptimizerStep, node, optimizer=run.optimizer)
+    scaler = _own_scaler(run.trainer)
+    m.emit(OptimizerStep, node, optimizer=run.optimizer, scaler=scaler)
+    if scaler is not None:
+        m.emit(ScalerUpdate, node, scaler=scaler)
     if run.schedule is not None and run.schedule.kind != "ReduceLROnPlateau":
         m.emit(SchedulerStep, run.schedule.made, scheduler=run.schedule)
     m.emit(ZeroGrad, run.node, target=run.optimizer)
+
+
+def _own_scaler(trainer: TrainerObject) -> Scaler | None:
+    """The `scaler` of the Trainer (before transformers 4.31) or of its accelerator, which steps
+    through it; not one that the class has made itself: neither knows of it."""
+    accelerator = trainer.attributes.get("accelerator")
+    for holder in (trainer, accelerator):
+        found = holder.attributes.get("scaler") if isinstance(holder, (Instance, Unknown)) else None
+        if isinstance(found, Scaler) and not found.known:
+            return found
+    return None
 
 
 def evaluate(m: Interpreter, trainer: TrainerObject, node: ast.AST) -> None:

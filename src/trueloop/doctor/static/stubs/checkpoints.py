@@ -23,8 +23,8 @@ from trueloop.doctor.static.interpreter.calls import instantiate
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.passed_arguments import where_passed
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
-from trueloop.doctor.static.interpreter.survey import FileSummary, last_name
-from trueloop.doctor.static.interpreter.syntax import once, written
+from trueloop.doctor.static.interpreter.survey import last_name
+from trueloop.doctor.static.interpreter.syntax import nodes_of, once, written
 from trueloop.doctor.static.interpreter.values import (
     NONE,
     Class,
@@ -33,6 +33,7 @@ from trueloop.doctor.static.interpreter.values import (
     Function,
     Instance,
     LibraryMethod,
+    Module,
     OpaqueObject,
     Scope,
     Sequence,
@@ -161,24 +162,41 @@ def _load(call: LibraryCall) -> Value:
     return loaded
 
 
-def _surveys(m: Interpreter) -> list[FileSummary]:
-    """The first looks at all files that this run has come to."""
-    found = {id(scope.module): scope.module.survey for scope in m.namespaces.values()}
-    found |= {id(module): module.survey for module in m.modules}
+def _modules(m: Interpreter) -> list[Module]:
+    """All files that this run has come to."""
+    found = {id(scope.module): scope.module for scope in m.namespaces.values()}
+    found |= {id(module): module for module in m.modules}
     return list(found.values())
 
 
 _OPTIMIZER = re.compile(r"opt", re.I)
+_OPTIMIZERS = re.compile(r"opts$|optim", re.I)
 
 
 def _restored_optimizers(m: Interpreter) -> frozenset[str]:
-    """The names of what is called an optimizer and is given its state somewhere in the source."""
+    """The names of what is called an optimizer, or is one of the `optimizers` that a loop goes
+    through, and is given its state somewhere in the source."""
     return frozenset(
         name
-        for survey in _surveys(m)
-        for name, uses in survey.uses.items()
-        if "load_state_dict" in uses and _OPTIMIZER.search(name)
+        for module in _modules(m)
+        for name, uses in module.survey.uses.items()
+        if "load_state_dict" in uses
+        and (_OPTIMIZER.search(name) or name in _each_optimizer(module.tree))
     )
+
+
+@once
+def _each_optimizer(tree: ast.Module) -> frozenset[str]:
+    """`each` of `for name, each in optimizers.items():`."""
+    found = set()
+    for loop in nodes_of(tree, ast.For):
+        iterable, target = loop.iter, loop.target
+        if isinstance(iterable, ast.Call) and last_name(iterable) in ("items", "values"):
+            iterable = getattr(iterable.func, "value", iterable)
+            target = target.elts[-1] if isinstance(target, ast.Tuple) else target
+        if isinstance(target, ast.Name) and _OPTIMIZERS.search(last_name(iterable)):
+            found.add(target.id)
+    return frozenset(found)
 
 
 @calls("torch.hub.load_state_dict_from_url", "torch.utils.model_zoo.load_url",
@@ -280,7 +298,7 @@ def _describe(call: LibraryCall, state: StateDict, function: ast.expr) -> None:
         state.taken_from = call.machine.place(function.value)
         name = last_name(function.value)
         state.loaded_back = any(
-            "load_state_dict" in survey.uses.get(name, ()) for survey in _surveys(call.machine)
+            "load_state_dict" in each.survey.uses.get(name, ()) for each in _modules(call.machine)
         )
     if call.receiver.wrapper:
         state.prefix_known = any(
