@@ -196,8 +196,8 @@ RATES_UNTOUCHED = frozenset(
 class Scaler(Thing):
     """A gradient scaler for float16."""
 
-    enabled: bool | None = True
-    """None where it depends on an option."""
+    enabled: bool | None = True  # None where it depends on an option
+    switch: Any = field(default=None, repr=False)  # what it was given for `enabled` (in source)
     updated_by_name: bool | None = None
     """The file calls `update` of something with its name; None in source."""
     never_unscales: bool = False

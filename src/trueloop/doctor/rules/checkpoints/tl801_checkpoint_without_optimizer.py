@@ -47,7 +47,8 @@ that begins again beside an optimizer that was restored is reported too, also a 
 which waits its whole patience again. Not reported: weights that are loaded for fine-tuning (a part
 of the model is new, or the file lacks some) or evaluation, an epoch that is only printed,
 optimizers without state, and code that cannot be read and gets the checkpoint. A test whether the
-file has an entry (`if name in checkpoint["optimizers"]`) holds: the program's own files have it.
+file has an entry (`if name in checkpoint["optimizers"]`) holds: the program's own files have it. A
+program that evaluates and ends by an option that nothing switches off trains nothing.
 """
 
 from __future__ import annotations

@@ -219,7 +219,8 @@ def _asks_for_entry(node: ast.expr, value: Value) -> TypeGuard[ast.Compare]:
     """`if name in checkpoint["optimizers"]`: a file that the program has written has its parts."""
     if not isinstance(node, ast.Compare) or not isinstance(node.ops[0], (ast.In, ast.NotIn)):
         return False
-    return isinstance(value, Unknown) and isinstance(value.of[-1], Checkpoint)
+    of = value.of[-1:] if isinstance(value, Unknown) else ()
+    return any(isinstance(each, Checkpoint) for each in of)
 
 
 def compare(m: Interpreter, sign: ast.cmpop, left: Any, right: Any, node: ast.expr) -> Value:

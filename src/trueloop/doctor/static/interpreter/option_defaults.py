@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import operator
+import re
+from collections import Counter
 
 from trueloop.doctor.model.things import Size
 from trueloop.doctor.static.interpreter.branches import BranchPolicy, limit_in
-from trueloop.doctor.static.interpreter.survey import FileSummary
-from trueloop.doctor.static.interpreter.values import Constant, Value
+from trueloop.doctor.static.interpreter.survey import FileSummary, last_name
+from trueloop.doctor.static.interpreter.syntax import nodes_of, once
+from trueloop.doctor.static.interpreter.values import Constant, Unknown, Value
 
 ORDER = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 
@@ -70,3 +74,43 @@ def _default(surveys: list[FileSummary], key: str) -> object:
     if "." not in key or not name.isidentifier():
         return None
     return next((each.options[name] for each in surveys if name in each.options), None)
+
+
+_OF_A_PARSER = re.compile(r"<[\d.]+>\.(\w+)")
+"""The key of an attribute of what a call has given."""
+_CHANGES = frozenset({"setattr", "vars", "Namespace"})
+"""Functions by which a program may give an option a different value."""
+
+
+def is_always_on(tree: ast.Module, value: Value) -> bool:
+    """A value is an option of the command line that nothing switches off: `"--evaluate",
+    action="store_true", default=True`. `tree`: of the file that has the test."""
+    found = _OF_A_PARSER.fullmatch(value.key) if isinstance(value, Unknown) else None
+    return found is not None and found[1] in _always_on(tree)
+
+
+@once
+def _always_on(tree: ast.Module) -> frozenset[str]:
+    calls, attributes = nodes_of(tree, ast.Call), nodes_of(tree, ast.Attribute)
+    into = (each.value for each in attributes if each.attr == "update")
+    if not _CHANGES.isdisjoint(last_name(each.func) for each in calls) or any(
+        last_name(each) == "__dict__" for each in into
+    ):
+        return frozenset()
+    given = Counter(each.attr for each in attributes if not isinstance(each.ctx, ast.Load))
+    on: set[str] = set()
+    for call in calls:
+        named = {each.arg: getattr(each.value, "value", None) for each in call.keywords}
+        if last_name(call.func) == "set_defaults":
+            given.update(str(name) for name in named)
+        if last_name(call.func) != "add_argument":
+            continue
+        words = [str(getattr(each, "value", "")) for each in call.args]
+        flag = next((each for each in words if each.startswith("--")), "")
+        name = str(named.get("dest", flag.lstrip("-").replace("-", "_")))
+        given[name] += 1
+        if named.get("action") == "store_true" and named.get("default") is True:
+            on.add(name)
+    if given["None"]:
+        return frozenset()  # `set_defaults(**settings)`
+    return frozenset(name for name in on if given[name] == 1)

@@ -28,6 +28,7 @@ from trueloop.doctor.static.interpreter.inference import guess, is_no_tensor
 from trueloop.doctor.static.interpreter.interpreter import ControlFlow, Interpreter
 from trueloop.doctor.static.interpreter.loops import run_for, run_while
 from trueloop.doctor.static.interpreter.match_statements import run_match
+from trueloop.doctor.static.interpreter.option_defaults import is_always_on
 from trueloop.doctor.static.interpreter.survey import last_name
 from trueloop.doctor.static.interpreter.syntax import has_or, once, shape, stands_in, written
 from trueloop.doctor.static.interpreter.unpacking import unpack
@@ -380,6 +381,8 @@ def _if(m: Interpreter, node: ast.If, scope: Scope) -> ControlFlow | None:
     updates = branch_that_updates(node) if m.turns else None
     asks = updates or (m.turns and asks_object(node) is not None)
     outcome, guards = (closes_window(m, node, scope) if asks else None), list[str]()
+    if outcome is None and preferred is False and _always_leaves(m, node, scope):
+        outcome = True
     if outcome is None:
         outcome, guards = conditions.outcome_of(m, node.test, scope, preferred, updates)
     windows = m.tested[tested:]
@@ -406,6 +409,13 @@ def _if(m: Interpreter, node: ast.If, scope: Scope) -> ControlFlow | None:
     if windows and signal is None and m.project.leaves(node.orelse if outcome else node.body):
         m.rest_in = tuple(windows)  # `if (i + 1) % n: continue`
     return signal
+
+
+def _always_leaves(m: Interpreter, node: ast.If, scope: Scope) -> bool:
+    """`if args.evaluate: validate(...); return`, with an option that nothing switches off."""
+    if not isinstance(node.test, ast.Attribute) or not m.project.leaves(node.body):
+        return False
+    return is_always_on(scope.module.tree, m.evaluate(node.test, scope))
 
 
 def _with(m: Interpreter, node: ast.With | ast.AsyncWith, scope: Scope) -> ControlFlow | None:

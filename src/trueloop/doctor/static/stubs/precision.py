@@ -50,13 +50,9 @@ def _grad_scaler(call: LibraryCall) -> Value:
     """A scaler; `enabled` as far as this run has decided what it hangs on."""
     position = 4 if _first_is_scale(call) else 5
     scaler = Scaler(made=call.place, known=True, enabled=_is_on(call, position))
-    if (enabled := call.arg(position, "enabled")) is not None:
-        scaler.attributes[_SWITCH] = enabled
+    scaler.switch = call.arg(position, "enabled")
     call.emit(Made, thing=scaler)
     return scaler
-
-
-_SWITCH = "<enabled>"
 
 
 def _first_is_scale(call: LibraryCall) -> bool:
@@ -151,7 +147,7 @@ def _update(call: LibraryCall) -> Value:
 @methods(Scaler, "is_enabled")
 def _is_enabled(call: LibraryCall) -> Value:
     """The value that it was made with, or one unknown: the same each time."""
-    given: Value | None = call.receiver.attributes.get(_SWITCH)
+    given: Value | None = call.receiver.switch
     if isinstance(given, Unknown) or (given is not None and constant(given) is False):
         return given
     return call.machine.unknown(call.node, key=f"{call.machine.key(call.receiver)}.is_enabled()")

@@ -29,7 +29,7 @@ from trueloop.doctor.static.stubs import constant_gradients, tensor_shapes as sh
 from trueloop.doctor.static.stubs.column_choices import where_chosen
 from trueloop.doctor.static.stubs.group_means import notice_group
 from trueloop.doctor.static.stubs.label_order import notice_slice
-from trueloop.doctor.static.stubs.loss_averages import averages
+from trueloop.doctor.static.stubs.loss_averages import averages, has_factor, is_literal
 from trueloop.doctor.static.stubs.manual_updates import GRADIENT, notice, set_gradient
 from trueloop.doctor.static.stubs.smooth_maxima import factors_taken_back
 from trueloop.doctor.static.stubs.thawing import thaws_later
@@ -106,12 +106,6 @@ def _with(found: frozenset[T], more: frozenset[T]) -> frozenset[T]:
     return found | more if found else more
 
 
-def _is_literal(node: ast.AST) -> bool:
-    """The right side of an operation is a number as it is written."""
-    right = node.value if isinstance(node, ast.AugAssign) else getattr(node, "right", None)
-    return isinstance(right, ast.Constant)
-
-
 def _common(values: Iterable[T]) -> T | None:
     found = set(values)
     return found.pop() if len(found) == 1 else None
@@ -152,6 +146,8 @@ def as_tensor(m: Interpreter, value: Value | None, node: ast.AST) -> Tensor:
     if isinstance(value, Tensor):
         return value
     made = derive(m, node, *tensors_in(m, value, node), keeps_loss=True)
+    if made.is_loss and has_factor(value):
+        made.divided = None
     if isinstance(value, Unknown) and value.of and value.key.endswith("]"):
         made.rows_index = m.key(value.of[-1])
     return made
@@ -177,7 +173,7 @@ def combine(m: Interpreter, sign: ast.operator, left: Value, right: Value, node:
                 made.reduced, made.divided, made.divided_by = "mean", False, averaged
             elif not one:
                 made.divided = True
-            elif isinstance(sign, ast.Div) and not _is_literal(node):
+            elif isinstance(sign, ast.Div) and not is_literal(node):
                 made.divided = None  # what is computed may be 1 in this turn alone
         else:
             # Weighted by a tensor: by tokens, by class, by an uncertainty that is learnt.
