@@ -29,7 +29,7 @@ def batch_name(loop: ast.For | ast.AsyncFor | ast.comprehension) -> str:
 def counted_lengths(tree: ast.Module, body: Sequence[ast.AST], name: str) -> list[ast.Call]:
     """The calls of `len(batch)` whose result is used as a number of samples: a loss is multiplied
     by it, something is divided by it, or it is added to a count."""
-    return [*_Uses(tree, body).lengths(name, _DEEP)]
+    return [*dict.fromkeys(_Uses(tree, body).lengths(name, _DEEP))]
 
 
 def returns_dict(function: ast.AST) -> bool:
@@ -78,6 +78,9 @@ class _Uses:
                     yield node
             elif deep:
                 for function, parameter in self._handed_on(node, [name]):
+                    length = _returned_length(function, parameter)
+                    if length is not None and self._counts(node, deep):
+                        yield length
                     yield from _Uses(self._tree, function.body).lengths(parameter, deep - 1)
 
     def _is_gone_through(self, name: str) -> bool:
@@ -156,6 +159,16 @@ class _Uses:
         named += [parameters[number] for number in shifted if number < len(parameters)]
         for name in named:
             yield found[0], name
+
+
+def _returned_length(function: FunctionNode, name: str) -> ast.Call | None:
+    """The call in `return len(batch)`, at the end of a function."""
+    last = function.body[-1]
+    value = last.value if isinstance(last, ast.Return) else None
+    is_length = isinstance(value, ast.Call) and getattr(value.func, "id", "") == "len"
+    if not isinstance(value, ast.Call) or not is_length or len(value.args) != 1:
+        return None
+    return value if _is_name(value.args[0], name) else None
 
 
 @lru_cache(maxsize=8)

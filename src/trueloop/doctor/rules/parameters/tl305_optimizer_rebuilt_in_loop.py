@@ -203,7 +203,10 @@ class OptimizerRebuiltInLoop(Rule):
 
 
 def _has_state(optimizer: Optimizer) -> bool:
-    if not optimizer.known or not optimizer.complete or optimizer.tensors:
+    if not optimizer.known or not optimizer.complete:
+        return False
+    # `[p for p in model.parameters() if p.ndim > 1]` are tensors of the model.
+    if any(not each.models or each.models - {*optimizer.models} for each in optimizer.tensors):
         return False
     if optimizer.kind.rpartition(".")[2] == "SGD":
         return optimizer.arguments.get("momentum", 0) not in (0, 0.0)
@@ -225,10 +228,15 @@ def _steps_in(build: Build) -> tuple[object, ...] | None:
     if generated and not all(_is_of_a_generator(each.loop, step) for each in inner[:-1]):
         return None
     elsewhere = build.event.place.function != build.turn.loop.place.function
-    # Who draws batches by hand may draw those of a new task each time.
-    if (generated or (loop.counted and elsewhere)) and not build.rows_of:
+    # Who draws batches by hand may draw those of a new task each time, but not in each epoch.
+    drawn = (generated and not _counts_epochs(build.turn.loop)) or (loop.counted and elsewhere)
+    if drawn and not build.rows_of:
         return None
     return (loop.place[:3], loop.loader, build.rows_of)
+
+
+def _counts_epochs(loop: Loop) -> bool:
+    return any(words(each) & {"epoch", "epochs"} for each in loop.variables)
 
 
 def _rows_of(*batch: object) -> frozenset[Tensor]:
@@ -247,7 +255,7 @@ def _starts_afresh(event: Event, loop: Loop) -> bool:
     over = str(loop.over)
     names = [over, event.place.function]
     names += [turn.loop.place.function for turn in event.turns]
-    epochs = any(words(each) & {"epoch", "epochs"} for each in (*loop.variables, over))
+    epochs = _counts_epochs(loop) or bool(words(over) & {"epoch", "epochs"})
     starts = _FRESH_STARTS - _OF_ONE_TRAINING if epochs else _FRESH_STARTS
     return any(words(name) & starts for name in names) or any(
         words(name) & _FRESH_STARTS for name in loop.variables

@@ -77,7 +77,7 @@ class SplitRecord:
         bounds = bounds_of(one), bounds_of(other)
         if bounds != (None, None):
             return _meet(*bounds)
-        parts = self.sliced.get(id(one)), self.sliced.get(id(other))
+        parts = self._cut(one), self._cut(other)
         if parts[0] is not None and parts[1] is not None and parts[0].data is parts[1].data:
             meets = _meet(bounds_of(parts[0].index), bounds_of(parts[1].index))
             return None if meets is None else (id(parts[0].data), meets)
@@ -86,6 +86,11 @@ class SplitRecord:
             return id(one) ^ id(other)
         pair = roots[0] is not None and roots[0] is roots[1] and _is_pair(one, other)
         return id(roots[0]) if pair else None
+
+    def _cut(self, index: Value) -> Sliced | None:
+        """How an array of indices was taken from all of them: `torch.from_numpy(order[:n])`."""
+        same = (self.sliced.get(id(each)) for each in self.conversions(index))
+        return next((each for each in same if each is not None), None)
 
     def is_part(self, value: Value) -> bool:
         """It is what a split left of its data."""

@@ -77,8 +77,10 @@ def _go(m: Interpreter, node: Comprehension, inner: Scope, position: int, made: 
             _go(m, node, inner, position + 1, made)
 
     source = m.evaluate(generator.iter, inner)
-    made.counts.setdefault(position, None if generator.ifs else count_of(source))
-    made.complete &= go_through(m, source, node, turn)
+    count = None if generator.ifs else count_of(source)
+    made.counts[position] = count if made.counts.get(position, count) == count else None
+    whole = go_through(m, source, node, turn)
+    made.complete &= whole  # after the turns, which may have found that they are not all
 
 
 def _table_of(m: Interpreter, pairs: list[tuple[Any, Any]], complete: bool) -> DictValue:

@@ -277,7 +277,7 @@ def _unary(m: Interpreter, node: ast.UnaryOp, scope: Scope) -> Value:
         return value if isinstance(node.op, ast.UAdd) else Constant(~int(value.value))
     if isinstance(value, Tensor):
         made = derive(m, node, value, keeps_loss=True)
-        made.shape, made.dtype = value.shape, value.dtype
+        made.shape, made.dtype, made.reduced = value.shape, value.dtype, value.reduced
         return made
     found = m.unknown(node, (value,), key=f"(-{m.key(value)})")
     found.number = is_number(value)

@@ -10,6 +10,7 @@ from trueloop.doctor.model.variables import Passing, default_of, given, names_of
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.syntax import once
 from trueloop.doctor.static.interpreter.values import Constant, Instance
+from trueloop.doctor.static.stubs.options import options_of
 
 
 def where_passed(m: Interpreter, node: ast.Call, name: str) -> Location:
@@ -78,7 +79,8 @@ def origins_by_level(m: Interpreter, node: ast.expr) -> list[tuple[ast.expr, int
 
 
 def with_known_index(m: Interpreter, node: ast.expr) -> ast.expr:
-    """`scores["accuracy"]` for `scores[key]`, where a caller or an attribute says what `key` is."""
+    """`scores["accuracy"]` for `scores[key]`, where a caller, an attribute or the default of an
+    option says what `key` is."""
     if not isinstance(node, ast.Subscript) or isinstance(node.slice, ast.Constant):
         return node
     index = next(reversed(origins(m, node.slice)), None)
@@ -87,6 +89,8 @@ def with_known_index(m: Interpreter, node: ast.expr) -> ast.expr:
         kept = receiver.attributes.get(node.slice.attr)
         of_self = isinstance(node.slice.value, ast.Name) and node.slice.value.id == "self"
         index = ast.Constant(kept.value) if of_self and isinstance(kept, Constant) else None
+    if index is None and isinstance(node.slice, ast.Attribute):
+        index = ast.Constant(options_of(m).get(node.slice.attr))
     if not isinstance(index, ast.Constant) or not isinstance(index.value, str):
         return node
     return ast.Subscript(node.value, ast.Constant(index.value), ast.Load())

@@ -18,21 +18,20 @@ def filled_by_class(where: ast.AST) -> dict[str, ast.stmt]:
     body = getattr(where, "body", [])
     found: dict[str, ast.stmt] = {}
     shuffled = _shuffled(body)
-    for loop in _loops(body):
-        if isinstance(loop, ast.For):
-            for name in _fills(loop):
-                if name.removeprefix("*") not in shuffled and "*" not in shuffled:
-                    found[name] = loop
+    for statement in _fillers(body):
+        for name in _fills(statement) if isinstance(statement, ast.For) else _lists(statement):
+            if name.removeprefix("*") not in shuffled and "*" not in shuffled:
+                found[name] = statement
     return found
 
 
-def _loops(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The outermost loops."""
+def _fillers(body: list[ast.stmt]) -> Iterator[ast.For | ast.Assign]:
+    """The outermost loops, and assignments."""
     for statement in body:
-        if isinstance(statement, (ast.For, ast.While)):
+        if isinstance(statement, (ast.For, ast.Assign)):
             yield statement
         elif isinstance(statement, (ast.If, ast.With)):
-            yield from _loops([*statement.body, *getattr(statement, "orelse", [])])
+            yield from _fillers([*statement.body, *getattr(statement, "orelse", [])])
 
 
 def _shuffled(body: list[ast.stmt]) -> set[str]:
@@ -72,7 +71,19 @@ def _fills(loop: ast.For) -> Iterator[str]:
             yield f"*{name}"
 
 
-def _labels_of(loop: ast.For) -> set[str]:
+def _lists(statement: ast.Assign) -> Iterator[str]:
+    """`samples = [(path, c) for c, name in enumerate(names) for path in folders[name]]`."""
+    made = statement.value
+    if not isinstance(made, ast.ListComp) or len(made.generators) < 2:
+        return
+    labels, name = _labels_of(made.generators[0]), written(statement.targets[0])
+    if _label_in(made.elt) in labels:
+        yield name
+    elif isinstance(made.elt, ast.Tuple) and _label_in(made.elt.elts[-1]) in labels:
+        yield f"*{name}"
+
+
+def _labels_of(loop: ast.For | ast.comprehension) -> set[str]:
     """The names that count the turns of a loop over classes, and names made of them."""
     source, target = loop.iter, loop.target
     called = getattr(source.func, "id", "") if isinstance(source, ast.Call) else ""

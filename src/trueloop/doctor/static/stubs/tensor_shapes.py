@@ -75,11 +75,7 @@ def indexed(shape: Shape, index: Value | None) -> Shape:
     """Of `x[index]`."""
     if not shape:
         return None
-    parts = [index]
-    if isinstance(index, Sequence) and index.kind == "tuple":
-        parts = [*index.values]
-    elif isinstance(index, Constant) and isinstance(index.value, tuple):
-        parts = [Constant(each) for each in index.value]
+    parts = _parts(index)
     chosen = [each for each in parts if isinstance(each, (Tensor, Unknown)) or _is_list(each)]
     if len(chosen) > 1:
         return None
@@ -97,6 +93,20 @@ def indexed(shape: Shape, index: Value | None) -> Shape:
                 return None
             found += kept if kept != (_GONE,) else ()
     return (*found, *left)
+
+
+def only_adds_axes(index: Value) -> bool:
+    """`x[:, None]`, `x[..., None]`."""
+    whole = (None, Ellipsis, slice(None))
+    return all(isinstance(each, Constant) and each.value in whole for each in _parts(index))
+
+
+def _parts(index: Value | None) -> list[Value | None]:
+    if isinstance(index, Sequence) and index.kind == "tuple":
+        return [*index.values]
+    if isinstance(index, Constant) and isinstance(index.value, tuple):
+        return [Constant(each) for each in index.value]
+    return [index]
 
 
 def _is_list(part: Value | None) -> bool:
@@ -264,7 +274,7 @@ KEEP = frozenset(
     " type_as requires_grad_ abs exp log sin cos tan tanh sigmoid relu sqrt rsqrt square round"
     " floor ceil sign neg clamp clamp_min clamp_max clip nan_to_num softmax log_softmax cumsum"
     " logical_not isnan isfinite isinf sgn erf log1p expm1 astype copy flip roll trunc gelu"
-    " leaky_relu softplus"
+    " leaky_relu softplus normalize"
     " log2 log10 exp2 frac reciprocal sinh cosh asin acos atan".split()
 )
 """Operations on one tensor that keep its shape."""
@@ -306,6 +316,8 @@ def of_method(name: str, shape: Shape, args: list[Value], kwargs: dict[str, Valu
         return reduced(shape, dims_of(axis), constant(keeps))
     if name in ("matmul", "mm", "dot", "__matmul__") and args:
         return product(shape, shape_of(args[0]))
+    if name in ("interpolate", "upsample"):
+        return (*shape[:2], *(None for _ in shape[2:]))
     numbers: list[object] = [constant(each) for each in args]
     dim = constant(kwargs["dim"]) if "dim" in kwargs else (numbers[0] if numbers else None)
     return _moved(name, shape, numbers, dim)

@@ -320,7 +320,7 @@ def element(m: Interpreter, value: Tensor, index: Value, node: ast.AST) -> Tenso
         m.emit(ColumnsPicked, node, source=value, columns=columns)
     made = derive(m, node, value, keeps_loss=True, same=value.role in ("input", "target"))
     made.loader = value.loader
-    if value.is_loss:
+    if value.is_loss or shapes.only_adds_axes(index):
         made.position = value.position
     elif value.role != "batch" and isinstance(key := constant(index), str):
         made.position = None if names_a_tensor(key) else 0  # no tensor has entries with names
