@@ -88,6 +88,7 @@ UNSEEN = frozenset(
         "TL305-bad_at_the_start_of_a_pass_of_rows",  # whose rows they are is read in source
         "TL408-bad_one_hot_focal_loss",  # the one-hot rows have no name when the backward begins
         "TL603-bad_cosine_by_a_function_per_epoch",  # all steps before its end are made
+        "TL604-bad_watched_by_default",  # the key that an option names is read in source
         "TL605-bad_warm_up_and_cosine_by_a_function",
         "TL505-bad_smooth_hinge_over_its_slope",  # a division like that of an average
         "TL501-bad_clamped_by_hand",

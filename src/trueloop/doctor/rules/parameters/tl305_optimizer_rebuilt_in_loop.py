@@ -229,7 +229,8 @@ def _steps_in(build: Build) -> tuple[object, ...] | None:
         return None
     elsewhere = build.event.place.function != build.turn.loop.place.function
     # Who draws batches by hand may draw those of a new task each time, but not in each epoch.
-    drawn = (generated and not _counts_epochs(build.turn.loop)) or (loop.counted and elsewhere)
+    called = generated or (loop.loader is None and loop.over.endswith(")") and not loop.counted)
+    drawn = (called and not _counts_epochs(build.turn.loop)) or (loop.counted and elsewhere)
     if drawn and not build.rows_of:
         return None
     return (loop.place[:3], loop.loader, build.rows_of)
