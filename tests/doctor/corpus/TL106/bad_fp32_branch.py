@@ -1,4 +1,5 @@
 """Mixed precision is an option, and off: the branch that runs without it lacks the step."""
+
 import argparse
 
 import torch

@@ -1,4 +1,5 @@
 """The optimizer is chosen by its name, gradients are clipped by hand, and one branch never steps."""
+
 import argparse
 
 import torch

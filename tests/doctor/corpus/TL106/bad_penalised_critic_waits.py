@@ -1,4 +1,5 @@
 """The critic's loss has a penalty on the gradient of its inputs, and no step comes after it."""
+
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset

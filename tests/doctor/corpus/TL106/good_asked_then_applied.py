@@ -1,4 +1,5 @@
 """Parameters without a gradient are left out, the others go down by hand."""
+
 import torch
 from torch import nn
 

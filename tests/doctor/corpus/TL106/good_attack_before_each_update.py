@@ -1,4 +1,5 @@
 """Adversarial training: the first backward is for the input alone."""
+
 import torch
 from torch import nn
 

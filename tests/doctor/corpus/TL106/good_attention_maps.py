@@ -1,4 +1,5 @@
 """A map of what each prediction looks at: gradients in eval mode, and no step is meant."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """Gradients of a batch that went wrong are cleared instead of applied; so are those of a skip."""
+
 import torch
 from torch import nn
 

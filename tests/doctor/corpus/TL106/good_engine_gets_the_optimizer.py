@@ -1,4 +1,5 @@
 """An engine that cannot be read gets the loss and the optimizer, and steps it."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """A trainer that leaves the step to the engine where there is one."""
+
 import torch
 from accelerate import Accelerator
 from torch import nn

@@ -1,4 +1,5 @@
 """`--evaluate` ends the program early; without it the training steps."""
+
 import argparse
 
 import torch

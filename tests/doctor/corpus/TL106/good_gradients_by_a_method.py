@@ -1,4 +1,5 @@
 """The Fisher information of a finished task: the network itself hands its gradients out."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """What is called `optimizer` holds two of them, and the scaler steps one by its name."""
+
 import torch
 from torch import nn
 

@@ -1,4 +1,5 @@
 """Maps of saliency: a trained network is frozen, and the gradient of each picture is looked at."""
+
 import torch
 from torch import nn
 

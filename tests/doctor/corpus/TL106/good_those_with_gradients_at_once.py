@@ -1,4 +1,5 @@
 """All parameters that have a gradient are updated in one call."""
+
 import torch
 from torch import nn
 

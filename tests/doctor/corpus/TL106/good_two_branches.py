@@ -1,4 +1,5 @@
 """With and without mixed precision, clipped by hand: both branches step."""
+
 import argparse
 
 import torch

@@ -1,4 +1,5 @@
 """A few backwards before training, whose gradients nobody wants."""
+
 import torch
 from torch import nn
 

@@ -102,7 +102,7 @@ class ManualEdits:
 
 def _some(optimizer: Optimizer) -> list[Any]:
     """A few of an optimizer's parameters: of the beginning, the middle and the end."""
-    held = [each for each in inspection.parameters_of(optimizer) if each.requires_grad]
+    held = [each for each in inspection.parameters_of(optimizer) if inspection.may_learn(each)]
     if len(held) <= _SAMPLE:
         return held
     return [held[i * (len(held) - 1) // (_SAMPLE - 1)] for i in range(_SAMPLE)]

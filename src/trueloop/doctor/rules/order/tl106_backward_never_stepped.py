@@ -209,12 +209,14 @@ class BackwardNeverStepped(StepRule):
         )
 
     def _note_waiting(self, step: OptimizerStep, fed: list[Backward]) -> None:
-        """In a running program: the optimizers that the same backward feeds, that are cleared and
-        have not stepped yet."""
+        """In a running program: the optimizers that a backward of this update feeds, that are
+        cleared and have not stepped yet."""
         for each in self._known_optimizers():
             if each.has_stepped is False and is_plain(each) and disjoint(each, step.optimizer):
                 lost = next((one for one in fed if feeds(one, each)), None)
-                if lost is not None and feeds(lost, step.optimizer) and self._is_cleared(each):
+                if lost is None or not self._is_cleared(each):
+                    continue
+                if feeds(lost, step.optimizer) or not self._is_used(lost, each):
                     updates = self._waiting[each][0] if each in self._waiting else 0
                     self._waiting[each] = updates + 1, lost, step
 
@@ -251,8 +253,12 @@ class BackwardNeverStepped(StepRule):
         self._check(whole_program=event.whole_program)
         reported = {each for each, lost in self._reported if lost.place not in self.refuted}
         for optimizer, (updates, lost, step) in self._waiting.items():
-            if optimizer.has_stepped is False and updates >= _MEANT and optimizer not in reported:
+            if optimizer.has_stepped is not False or updates < _MEANT or optimizer in reported:
+                continue
+            if feeds(lost, step.optimizer):
                 self._report_waiting(optimizer, "computed and cleared", lost, step)
+            elif lost.place not in self._looked_at:
+                self._report(lost, optimizer)
 
     def _check(self, *, whole_program: bool) -> None:
         stepped = self._stepped(whole_program=whole_program)
