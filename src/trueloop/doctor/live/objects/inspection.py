@@ -114,11 +114,6 @@ def _is_readable(kind: type[Any]) -> bool:
     return True
 
 
-def may_learn(parameter: torch.Tensor) -> bool:
-    """Autograd gives it a gradient, or the program does, as to copies in full precision."""
-    return parameter.requires_grad or parameter.grad is not None
-
-
 def parameters_of(optimizer: Optimizer) -> list[Any]:
     """The parameters that an optimizer holds and that can be read. Asked often: of those of torch's
     own classes, which are nearly all, no function is."""

@@ -101,8 +101,13 @@ class ManualEdits:
 
 
 def _some(optimizer: Optimizer) -> list[Any]:
-    """A few of an optimizer's parameters: of the beginning, the middle and the end."""
-    held = [each for each in inspection.parameters_of(optimizer) if inspection.may_learn(each)]
+    """A few of an optimizer's parameters that learn: of the beginning, the middle and the end.
+    Copies in full precision get their gradients by hand."""
+    held = [
+        each
+        for each in inspection.parameters_of(optimizer)
+        if each.requires_grad or each.grad is not None
+    ]
     if len(held) <= _SAMPLE:
         return held
     return [held[i * (len(held) - 1) // (_SAMPLE - 1)] for i in range(_SAMPLE)]

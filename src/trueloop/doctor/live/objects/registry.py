@@ -279,7 +279,8 @@ class ObjectRegistry:
         frozen = frozenset(
             number
             for number, group in enumerate(optimizer.param_groups)
-            if group["params"] and not any(map(inspection.may_learn, group["params"]))
+            if group["params"]
+            and not any(p.requires_grad or p.grad is not None for p in group["params"])
         )
         if frozen and frozen != thing.frozen_groups:
             self._look_when_it_ends(optimizer, thing, frozen)
