@@ -439,6 +439,8 @@ class ValidatesInTrainMode(Rule):
         ]
         if later and not (again and again[0].serial < later[0].serial):
             return []
+        if self.updated and not again:
+            return []  # by hand, before it or after
         return [Insert(f"{name}.eval()", within, "before")]
 
 
