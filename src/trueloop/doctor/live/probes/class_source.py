@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -47,6 +48,23 @@ def attribute_set(kind: type, attribute: str) -> Location | None:
                 if isinstance(target, ast.Attribute) and target.attr == attribute:
                     return place_of(path, each)
     return None
+
+
+_DRAWS = re.compile(r"randn?|(\w+_)?(normal|uniform)_?")
+_READS = frozenset("load from_numpy from_pretrained copy_ load_state_dict".split())
+
+
+def draws_weights(kind: type) -> bool:
+    """The user's class fills its weights with random numbers, and reads none from anywhere."""
+    calls = {
+        getattr(each.func, "attr", getattr(each.func, "id", ""))
+        for _, node in classes(kind)
+        for method in node.body
+        if isinstance(method, ast.FunctionDef) and method.name != "forward"
+        for each in ast.walk(method)
+        if isinstance(each, ast.Call)
+    }
+    return any(map(_DRAWS.fullmatch, calls)) and calls.isdisjoint(_READS)
 
 
 def place_of(path: str, node: Any, function: str = "") -> Location:

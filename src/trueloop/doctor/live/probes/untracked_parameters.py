@@ -278,7 +278,7 @@ class UntrackedParameters(Probe):
         if not self._is_thawed(parameter, root):
             if any(registrations.loaded.get(each) is not None for each in self._around(owner)):
                 return None
-            if not parameter_stats.looks_fresh(owner):
+            if not (parameter_stats.looks_fresh(owner) or class_source.draws_weights(type(owner))):
                 return None
         held = self.watcher.things.optimizer(optimizer)
         return UnheldParameter(place=held.made, made=registered.place)
