@@ -44,7 +44,11 @@ class LayersMadeAgain(Probe):
             return
         trained = [p for p in module._parameters.values() if p is not None and p.requires_grad]
         registration = registrations.parameters.get(trained[0]) if trained else None
-        if registration is not None and parameter_stats.looks_fresh(module):
+        if registration is None or not parameter_stats.looks_fresh(module):
+            return
+        functions = [site.code.co_name for site in registration.sites]
+        # A whole model may be made anew for each of something: a fold, a checkpoint.
+        if "__init__" not in functions[-1:] or "forward" in functions:
             self._fresh.append((weakref.ref(trained[0]), registration.place, type(module).__name__))
 
     def before_backward(self, tensors: object, event: Event, frame: FrameType) -> None:

@@ -44,8 +44,9 @@ def forward(self, x):
 
 At the same place a layer with parameters is created in two batches (in a running program, in three
 updates), gradients flow through it, and no optimizer holds it. Not reported: layers that are built
-under a condition and kept, layers that become part of a model which was there before, and layers
-whose weights are loaded, written by hand, frozen or passed to an optimizer (meta-learning, fixed
+under a condition and kept, layers that become part of a model which was there before, layers of a
+whole model that is made outside of any `forward` (for each fold or checkpoint), and layers whose
+weights are loaded, written by hand, frozen or passed to an optimizer (meta-learning, fixed
 filters).
 """
 
@@ -86,7 +87,10 @@ class LayerMadeInForward(StepRule):
         if not layer.kind.startswith("torch.nn."):
             return
         always = event.dropped or not (event.guards or event.windows)
-        if micro(event) is not None and always:
+        functions = [each.function.rpartition(".")[2] for each in (*event.stack, event.place)]
+        # A whole model may be made anew for each of something: a fold, a checkpoint.
+        is_whole = functions[-1] == "__init__" and "forward" not in functions
+        if micro(event) is not None and always and not is_whole:
             self._made[layer] = event
 
     def on_flags_set(self, event: FlagsSet) -> None:
