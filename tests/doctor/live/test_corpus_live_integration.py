@@ -85,6 +85,8 @@ UNSEEN = frozenset(
         "TL206-bad_attention_in_layers_added_in_place",
         "TL206-bad_attention_in_many_blocks",
         "TL206-bad_rate_of_the_options",
+        "TL206-bad_layer_made_in_forward",  # as it runs, a module that says it is in train mode
+        "TL206-bad_layer_named_in_forward",
         "TL305-bad_at_the_start_of_a_pass_of_rows",  # whose rows they are is read in source
         "TL408-bad_one_hot_focal_loss",  # the one-hot rows have no name when the backward begins
         "TL603-bad_cosine_by_a_function_per_epoch",  # all steps before its end are made

@@ -168,6 +168,8 @@ class ValidatesInTrainMode(Rule):
             self.woken.update(dict.fromkeys(event.model.family(), self.overridden[1]))
         self.overridden = None
         self.forwards.add(event)
+        if not (event.spelled or event.model.name) and event.model.kind.startswith("torch.nn."):
+            return  # `nn.Dropout(0.5)(x)`: no `eval()` reaches it (TL206)
         awake = event.training is True and self._is_awake(event.model)
         self.sampling.add(event, awake=awake)
         if awake:

@@ -41,15 +41,16 @@ def forward(self, x):
 ## How it is detected
 
 The call is in the `forward` of a module (or in what it calls), certainly without `training`, by
-name or by position; or it is `scaled_dot_product_attention` with a `dropout_p`, which it applies in
-both modes (a number, or in a program that trains the module), or xformers' or flash-attn's function
-of that kind. An explicit `training=True` is accepted. Not reported: calls under a condition on the
-mode (`if self.training:`, an early return), probability 0 (also as the default of an option),
-Monte-Carlo dropout (evaluation calls the module again and again with one input), an option that
-only the calls of the training turn on, functions outside of any module, other methods (noise that
-sampling drops on purpose), modules that the program only trains while it evaluates others, a
-discriminator or critic that nothing evaluates, and a "Prenet", whose dropout Tacotron 2 keeps on at
-inference.
+name or by position; or a dropout layer is made in that `forward` and called there,
+`nn.Dropout(0.5)(x)`, which no `eval()` reaches (in source); or it is `scaled_dot_product_attention`
+with a `dropout_p`, which it applies in both modes (a number, or in a program that trains the
+module), or xformers' or flash-attn's function of that kind. An explicit `training=True` is
+accepted. Not reported: calls under a condition on the mode (`if self.training:`, an early return),
+probability 0 (also as the default of an option), Monte-Carlo dropout (evaluation calls the module
+again and again with one input), an option that only the calls of the training turn on, functions
+outside of any module, other methods (noise that sampling drops on purpose), modules that the
+program only trains while it evaluates others, a discriminator or critic that nothing evaluates, and
+a "Prenet", whose dropout Tacotron 2 keeps on at inference.
 """
 
 from __future__ import annotations
@@ -158,6 +159,14 @@ class FunctionalDropoutAlwaysOn(Rule):
         return event.training is False or event.serial not in self.forwards.used
 
     def _report(self, event: FunctionalDropout) -> None:
+        if event.function[:1].isupper():
+            self.report(
+                event.place,
+                f"This `{event.function}` is made in `forward`, in train mode: dropout stays on"
+                " after `eval()`, so validation and inference drop activations at random.",
+                fix=f"Make it once, in `__init__`: `self.dropout = nn.{event.function}(...)`.",
+            )
+            return
         self.report(
             event.place,
             f"`{event.function}` ignores the module's train/eval mode: dropout stays on after"

@@ -36,6 +36,7 @@ from trueloop.doctor.static.interpreter.values import (
     constant,
 )
 from trueloop.doctor.static.stubs.containers import fill, is_sequential
+from trueloop.doctor.static.stubs.dropout_modes import notice_dropout_of_a_call
 from trueloop.doctor.static.stubs.options import dropout_rate, positional_eps
 from trueloop.doctor.static.stubs.tensor_shapes import WITHOUT_FRACTION
 from trueloop.doctor.static.stubs.tensors import derive, tensors_in
@@ -140,6 +141,8 @@ def _call(call: LibraryCall) -> Value:
     if isinstance(own, Function) and all(node is not own.node for _, node in m.calls):
         rest: list[Value] | None = [] if call.open else None
         return start(m, own, [model, *call.args], call.kwargs, call.node, rest)
+    if model.kind.startswith("torch.nn.") and "Dropout" in model.kind:
+        notice_dropout_of_a_call(call)
     return run_forward(call, direct=False)
 
 

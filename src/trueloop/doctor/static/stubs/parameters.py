@@ -14,10 +14,8 @@ from trueloop.doctor.model.events import (
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.known_values import contents
 from trueloop.doctor.model.things import Model, Tensor
-from trueloop.doctor.model.vocabulary import tests_mode
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
-from trueloop.doctor.static.interpreter.syntax import once
 from trueloop.doctor.static.interpreter.values import (
     NONE,
     Constant,
@@ -29,11 +27,10 @@ from trueloop.doctor.static.interpreter.values import (
 )
 from trueloop.doctor.static.stubs.checkpoints import duplicate
 from trueloop.doctor.static.stubs.containers import add_child
+from trueloop.doctor.static.stubs.dropout_modes import mode_is_asked
 from trueloop.doctor.static.stubs.modules import run_forward
 from trueloop.doctor.static.stubs.options import dropout_rate
 from trueloop.doctor.static.stubs.tensors import derive, tensors_in
-
-_tests_mode = once(tests_mode)
 
 
 @calls("torch.nn.Parameter")
@@ -107,7 +104,7 @@ def _dropout(call: LibraryCall) -> Value:
         p=None if call.open and len(call.args) < 2 else rate,
         training=call.given(2, "training"),
         module=module,
-        asks_mode=module is not None and _mode_is_asked(call),
+        asks_mode=module is not None and mode_is_asked(call),
         last_argument=_last_argument(call),
         receiver=_receiver_name(call),
     )
@@ -154,7 +151,7 @@ def _attention(call: LibraryCall) -> Value:
         p=rate,
         training=None if call.open else False,
         module=module,
-        asks_mode=module is not None and _mode_is_asked(call),
+        asks_mode=module is not None and mode_is_asked(call),
     )
     given = [each for arg in call.args[:3] for each in tensors_in(m, arg, call.node)]
     return derive(m, call.node, *given)
@@ -177,14 +174,6 @@ def _receiver_name(call: LibraryCall) -> str:
     if not isinstance(m.receivers[-1] if m.receivers else None, Model) or args is None:
         return ""
     return args.args[0].arg if args.args else ""
-
-
-def _mode_is_asked(call: LibraryCall) -> bool:
-    """A condition in the module's method, or in what it calls, asks for the mode."""
-    m = call.machine
-    first = next(i for i, each in enumerate(m.receivers) if isinstance(each, Model))
-    definitions = [definition for _, definition in m.calls[first - len(m.receivers) :]]
-    return any(_tests_mode(definition) for definition in definitions)
 
 
 # ------------------------------------------------------------------------------- other parameters

@@ -1,0 +1,38 @@
+"""Dropout that no mode reaches: layers that are made where they are called."""
+
+from __future__ import annotations
+
+from trueloop.doctor.model.events import FunctionalDropout
+from trueloop.doctor.model.things import Model
+from trueloop.doctor.model.vocabulary import tests_mode
+from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall
+from trueloop.doctor.static.interpreter.syntax import once
+
+_tests_mode = once(tests_mode)
+
+
+def notice_dropout_of_a_call(call: LibraryCall) -> None:
+    """`nn.Dropout(0.5)(x)` in a `forward`: it is in train mode, whatever mode the module is in."""
+    layer: Model = call.receiver
+    made, here = layer.made, call.place
+    if layer.parents or made[:1] != here[:1] or made.function != here.function:
+        return
+    module = next(
+        (each for each in reversed(call.machine.receivers) if isinstance(each, Model)), None
+    )
+    call.emit(
+        FunctionalDropout,
+        function=layer.kind.rpartition(".")[2],
+        p=layer.arguments.get("p"),
+        training=False,
+        module=module,
+        asks_mode=module is not None and mode_is_asked(call),
+    )
+
+
+def mode_is_asked(call: LibraryCall) -> bool:
+    """A condition in the module's method, or in what it calls, asks for the mode."""
+    m = call.machine
+    first = next(i for i, each in enumerate(m.receivers) if isinstance(each, Model))
+    definitions = [definition for _, definition in m.calls[first - len(m.receivers) :]]
+    return any(_tests_mode(definition) for definition in definitions)
