@@ -1,5 +1,4 @@
 """Accelerate's backward does not step: that is left to the program, which only clears."""
-
 import torch
 from accelerate import Accelerator
 from torch import nn

@@ -1,5 +1,4 @@
 """Two tasks on one network, each with its own update; the first is cleared for the second."""
-
 import torch
 from torch import nn
 

@@ -1,5 +1,4 @@
 """Mixed precision is an option, and off: the branch that runs without it lacks the step."""
-
 import argparse
 
 import torch

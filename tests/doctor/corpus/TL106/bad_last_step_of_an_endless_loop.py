@@ -1,5 +1,4 @@
 """A loop that counts its updates itself, evaluates at the last one too, and then breaks."""
-
 import argparse
 
 import torch

@@ -1,5 +1,4 @@
 """The optimizer is chosen by its name, gradients are clipped by hand, and one branch never steps."""
-
 import argparse
 
 import torch

@@ -1,5 +1,4 @@
 """The critic's loss has a penalty on the gradient of its inputs, and no step comes after it."""
-
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset

@@ -1,5 +1,4 @@
 """A critic with a penalty every few iterations, whose own step is missing."""
-
 import torch
 from torch import nn
 

@@ -1,5 +1,4 @@
 """The step of the everyday loss is missing; that of the regularizer is there."""
-
 import torch
 from torch import nn
 

@@ -1,5 +1,4 @@
 """Parameters without a gradient are left out, the others go down by hand."""
-
 import torch
 from torch import nn
 

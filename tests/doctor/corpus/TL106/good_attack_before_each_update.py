@@ -1,5 +1,4 @@
 """Adversarial training: the first backward is for the input alone."""
-
 import torch
 from torch import nn
 

@@ -1,6 +1,5 @@
 """An attack on a network in train mode, as it came out of the file: its optimizer is never
 stepped."""
-
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,5 +1,4 @@
 """A map of what each prediction looks at: gradients in eval mode, and no step is meant."""
-
 import torch
 from torch import nn
 

@@ -1,5 +1,4 @@
 """Gradients of a batch that went wrong are cleared instead of applied; so are those of a skip."""
-
 import torch
 from torch import nn
 

@@ -1,5 +1,4 @@
 """An engine that cannot be read gets the loss and the optimizer, and steps it."""
-
 import torch
 from torch import nn
 

@@ -1,5 +1,4 @@
 """A trainer that leaves the step to the engine where there is one."""
-
 import torch
 from accelerate import Accelerator
 from torch import nn

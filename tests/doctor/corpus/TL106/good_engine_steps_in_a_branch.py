@@ -1,5 +1,4 @@
 """With DeepSpeed, `accelerator.backward` runs the engine's step: the program steps where it is off."""
-
 import torch
 from accelerate import Accelerator
 from torch import nn

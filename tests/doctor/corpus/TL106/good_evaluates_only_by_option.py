@@ -1,5 +1,4 @@
 """`--evaluate` ends the program early; without it the training steps."""
-
 import argparse
 
 import torch

@@ -1,5 +1,4 @@
 """The first backward only weighs the two losses: its gradients are read, then cleared."""
-
 import torch
 from torch import nn
 

@@ -1,5 +1,4 @@
 """Elastic weight consolidation: gradients of the old task are read, not stepped."""
-
 import torch
 import torch.nn.functional as F
 from torch import nn

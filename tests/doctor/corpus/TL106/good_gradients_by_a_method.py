@@ -1,5 +1,4 @@
 """The Fisher information of a finished task: the network itself hands its gradients out."""
-
 import torch
 from torch import nn
 

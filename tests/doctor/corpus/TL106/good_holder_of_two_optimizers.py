@@ -1,5 +1,4 @@
 """What is called `optimizer` holds two of them, and the scaler steps one by its name."""
-
 import torch
 from torch import nn
 

@@ -1,5 +1,4 @@
 """A method decides from the batch's number whether a window ends; the last one is shorter."""
-
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset

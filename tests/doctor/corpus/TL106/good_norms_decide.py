@@ -1,5 +1,4 @@
 """Gradients are measured and applied by hand in proportion: nothing has to step."""
-
 import torch
 from torch import nn
 

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 # The wrapper lies in a package of its own, as `transformer.Optim` does.
-WRAPPER = """
+WRAPPER = '''
 class ScheduledOptim:
     def __init__(self, optimizer, d_model, n_warmup_steps):
         self._optimizer, self.d_model, self.n_warmup_steps = optimizer, d_model, n_warmup_steps
@@ -18,7 +18,7 @@ class ScheduledOptim:
         for group in self._optimizer.param_groups:
             group["lr"] = self.d_model ** -0.5 * scale
         self._optimizer.step()
-"""
+'''
 
 
 def train_epoch(model, training_data, optimizer):

@@ -1,5 +1,4 @@
 """Each parameter is stepped by a hook as soon as its gradient is there, and freed at once."""
-
 import torch
 from torch import nn
 

@@ -1,5 +1,4 @@
 """Sensitivity of a trained network to its first layer, class by class, in a method of its own."""
-
 import torch
 from torch import nn
 

@@ -1,5 +1,4 @@
 """Maps of saliency: a trained network is frozen, and the gradient of each picture is looked at."""
-
 import torch
 from torch import nn
 

@@ -1,5 +1,4 @@
 """The gradients are only used where the search goes by them; both ways compute the first loss."""
-
 import torch
 from torch import nn
 

@@ -1,5 +1,4 @@
 """All parameters that have a gradient are updated in one call."""
-
 import torch
 from torch import nn
 

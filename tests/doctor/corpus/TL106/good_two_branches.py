@@ -1,5 +1,4 @@
 """With and without mixed precision, clipped by hand: both branches step."""
-
 import argparse
 
 import torch

@@ -1,5 +1,4 @@
 """A few backwards before training, whose gradients nobody wants."""
-
 import torch
 from torch import nn
 
