@@ -7,7 +7,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
-from trueloop.doctor.model.nodes import walk
+from trueloop.doctor.model.nodes import last_part, walk
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 _DEEP = 3
@@ -19,7 +19,7 @@ def batch_name(loop: ast.For | ast.AsyncFor | ast.comprehension) -> str:
     """The name of a loop's batch: `for step, batch in enumerate(loader)`; empty if it has none."""
     target = loop.target
     if isinstance(target, ast.Tuple):
-        counts = isinstance(loop.iter, ast.Call) and _last(loop.iter.func) == "enumerate"
+        counts = isinstance(loop.iter, ast.Call) and last_part(loop.iter.func) == "enumerate"
         if not counts or len(target.elts) != 2:
             return ""
         target = target.elts[1]
@@ -150,7 +150,7 @@ class _Uses:
         ]
         if not (given or named):
             return
-        found = _functions(self._tree).get(_last(call.func), [])
+        found = _functions(self._tree).get(last_part(call.func), [])
         if len(found) != 1:
             return
         parameters = [each.arg for each in found[0].args.args]
@@ -202,7 +202,3 @@ def _moves(node: ast.DictComp) -> bool:
 
 def _is_name(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
-
-
-def _last(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")

@@ -2,7 +2,8 @@
 
 ## What it does
 
-Finds functional dropout in a module that is called without the module's mode.
+Finds functional dropout in a module that is called without the module's mode, and dropout layers
+that are made where they are called.
 
 ## Why it breaks training
 

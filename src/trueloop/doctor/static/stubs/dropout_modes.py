@@ -17,22 +17,27 @@ def notice_dropout_of_a_call(call: LibraryCall) -> None:
     made, here = layer.made, call.place
     if layer.parents or made[:1] != here[:1] or made.function != here.function:
         return
-    module = next(
-        (each for each in reversed(call.machine.receivers) if isinstance(each, Model)), None
-    )
     call.emit(
         FunctionalDropout,
         function=layer.kind.rpartition(".")[2],
         p=layer.arguments.get("p"),
         training=False,
-        module=module,
-        asks_mode=module is not None and mode_is_asked(call),
+        module=module_around(call),
+        asks_mode=mode_is_asked(call),
     )
+
+
+def module_around(call: LibraryCall) -> Model | None:
+    """The module in whose method a call is, the innermost one."""
+    receivers = reversed(call.machine.receivers)
+    return next((each for each in receivers if isinstance(each, Model)), None)
 
 
 def mode_is_asked(call: LibraryCall) -> bool:
     """A condition in the module's method, or in what it calls, asks for the mode."""
     m = call.machine
-    first = next(i for i, each in enumerate(m.receivers) if isinstance(each, Model))
+    first = next((i for i, each in enumerate(m.receivers) if isinstance(each, Model)), None)
+    if first is None:
+        return False
     definitions = [definition for _, definition in m.calls[first - len(m.receivers) :]]
     return any(_tests_mode(definition) for definition in definitions)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from trueloop.doctor.model.findings import Location
-from trueloop.doctor.model.nodes import walk
+from trueloop.doctor.model.nodes import last_part, walk
 from trueloop.doctor.model.things import Dataset, Loop, Tensor
 from trueloop.doctor.model.value_events import OrderedSlice
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
@@ -25,6 +25,8 @@ from trueloop.doctor.static.stubs.class_after_class import (
 )
 
 _JOINS = frozenset("cat concat concatenate hstack vstack".split())
+_CATS = frozenset("cat concat concatenate".split())
+_FULL = frozenset({"full", "full_like"})
 _FILLED = frozenset("zeros ones full zeros_like ones_like full_like".split())
 _SAME = frozenset(
     "unsqueeze squeeze view reshape long float int double to type flatten ravel clone contiguous"
@@ -58,7 +60,7 @@ def _joins_one_label_each(node: ast.expr, joined: Tensor) -> bool:
     call = _unwrapped(node)
     while call is not node and len(joined.of) == 1 and isinstance(joined.of[0], Tensor):
         joined = joined.of[0]  # before its shape or type changed
-    is_join = isinstance(call, ast.Call) and _last(call.func) in ("cat", "concat", "concatenate")
+    is_join = isinstance(call, ast.Call) and last_part(call.func) in _CATS
     if not isinstance(call, ast.Call) or not is_join or not _along_rows(call):
         return False
     numbers = [each.fill if isinstance(each, Tensor) else None for each in joined.of]
@@ -145,14 +147,14 @@ def is_ordered(node: ast.expr, tree: ast.Module, depth: int = 6) -> bool:
     if isinstance(node, ast.ListComp):
         return _lists_by_class(node)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
-        return isinstance(node.left, ast.Call) and _last(node.left.func) == "arange"
+        return isinstance(node.left, ast.Call) and last_part(node.left.func) == "arange"
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         return _adds_runs(node)
     if isinstance(node, ast.Subscript):
         return _is_sorting(node.slice, tree, depth - 1)
     if not isinstance(node, ast.Call):
         return False
-    name = _last(node.func)
+    name = last_part(node.func)
     if name in _JOINS and node.args:
         return _along_rows(node) and _joins_labels(node.args[0], tree, depth - 1)
     if name in ("repeat_interleave", "repeat"):
@@ -176,7 +178,7 @@ def _joins_labels(parts: ast.expr, tree: ast.Module, depth: int) -> bool:
         element = _unwrapped(parts.elt)
         bound = {each.id for each in walk(parts.generators[0].target) if isinstance(each, ast.Name)}
         used = {each.id for each in walk(element) if isinstance(each, ast.Name)}
-        is_filled = isinstance(element, ast.Call) and _last(element.func) in ("full", "full_like")
+        is_filled = isinstance(element, ast.Call) and last_part(element.func) in _FULL
         return is_filled and bool(bound & used)
     if isinstance(parts, (ast.List, ast.Tuple)) and len(parts.elts) >= 2:
         labels = [_label(each, tree) for each in parts.elts]
@@ -195,7 +197,7 @@ def _label(node: ast.expr, tree: ast.Module) -> str | None:
         return None if inner is None else f"{inner}{written(element.right)}"
     if not isinstance(element, ast.Call):
         return None
-    name = _last(element.func)
+    name = last_part(element.func)
     if name not in _FILLED:
         return None
     if name.startswith("full"):
@@ -206,7 +208,7 @@ def _label(node: ast.expr, tree: ast.Module) -> str | None:
 
 def _unwrapped(node: ast.expr) -> ast.expr:
     """Without calls that change only the shape or the type."""
-    while isinstance(node, ast.Call) and _last(node.func) in _SAME:
+    while isinstance(node, ast.Call) and last_part(node.func) in _SAME:
         inner = node.func.value if isinstance(node.func, ast.Attribute) else None
         if inner is not None and not _is_module(inner):
             node = inner
@@ -229,7 +231,7 @@ def _repeats_each(node: ast.Call, name: str, tree: ast.Module) -> bool:
         return False
     if isinstance(source, ast.Name):
         source = _assigned(source, tree)
-    return isinstance(source, ast.Call) and _last(source.func) == "arange"
+    return isinstance(source, ast.Call) and last_part(source.func) == "arange"
 
 
 def _is_sorting(index: ast.expr, tree: ast.Module, depth: int) -> bool:
@@ -237,7 +239,7 @@ def _is_sorting(index: ast.expr, tree: ast.Module, depth: int) -> bool:
     if isinstance(index, ast.Name):
         value = _assigned(index, tree)
         return value is not None and depth > 0 and _is_sorting(value, tree, depth - 1)
-    return isinstance(index, ast.Call) and _last(index.func) == "argsort"
+    return isinstance(index, ast.Call) and last_part(index.func) == "argsort"
 
 
 def _lists_by_class(node: ast.ListComp) -> bool:
@@ -278,12 +280,6 @@ def _is_filled_by_class(name: ast.Name, tree: ast.Module) -> bool:
 
 def _is_module(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id in ("torch", "np", "numpy", "th")
-
-
-def _last(node: ast.expr) -> str:
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _function_around(name: ast.Name, tree: ast.Module) -> ast.AST:
@@ -370,7 +366,7 @@ def _sorting(node: ast.AST) -> ast.Assign | None:
     for each in walk(node):
         if isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name):
             value = each.value
-            if isinstance(value, ast.Call) and _last(value.func) == "argsort":
+            if isinstance(value, ast.Call) and last_part(value.func) == "argsort":
                 about = written(value).lower()
                 if any(word in about for word in ("label", "target", "class", "(y)", "y.arg")):
                     sorts[each.targets[0].id] = each

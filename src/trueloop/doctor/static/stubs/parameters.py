@@ -27,7 +27,7 @@ from trueloop.doctor.static.interpreter.values import (
 )
 from trueloop.doctor.static.stubs.checkpoints import duplicate
 from trueloop.doctor.static.stubs.containers import add_child
-from trueloop.doctor.static.stubs.dropout_modes import mode_is_asked
+from trueloop.doctor.static.stubs.dropout_modes import mode_is_asked, module_around
 from trueloop.doctor.static.stubs.modules import run_forward
 from trueloop.doctor.static.stubs.options import dropout_rate
 from trueloop.doctor.static.stubs.tensors import derive, tensors_in
@@ -94,7 +94,7 @@ def _dropout(call: LibraryCall) -> Value:
     """`F.dropout(x, p=0.5, training=True)`: on, unless an argument turns it off."""
     m = call.machine
     subject = call.arg(0, "input")
-    module = next((each for each in reversed(m.receivers) if isinstance(each, Model)), None)
+    module = module_around(call)
     rate = dropout_rate(m, call.arg(1, "p", Constant(0.5)))
     if rate == 0:
         _asked_for_nothing(m, module)
@@ -104,7 +104,7 @@ def _dropout(call: LibraryCall) -> Value:
         p=None if call.open and len(call.args) < 2 else rate,
         training=call.given(2, "training"),
         module=module,
-        asks_mode=module is not None and mode_is_asked(call),
+        asks_mode=mode_is_asked(call),
         last_argument=_last_argument(call),
         receiver=_receiver_name(call),
     )
@@ -141,7 +141,7 @@ _ATTENTION |= {
 def _attention(call: LibraryCall) -> Value:
     """Its rate knows nothing of the mode."""
     m = call.machine
-    module = next((each for each in reversed(m.receivers) if isinstance(each, Model)), None)
+    module = module_around(call)
     rate = dropout_rate(m, call.arg(*_ATTENTION[call.name], Constant(0)))
     if rate == 0 and module is not None and module.training:
         _asked_for_nothing(m, module)  # `self.rate if self.training else 0`
@@ -151,7 +151,7 @@ def _attention(call: LibraryCall) -> Value:
         p=rate,
         training=None if call.open else False,
         module=module,
-        asks_mode=module is not None and mode_is_asked(call),
+        asks_mode=mode_is_asked(call),
     )
     given = [each for arg in call.args[:3] for each in tensors_in(m, arg, call.node)]
     return derive(m, call.node, *given)
