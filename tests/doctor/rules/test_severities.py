@@ -536,3 +536,51 @@ def test_an_option_that_is_off_by_default_is_advice(
 ) -> None:
     program = BY_OPTION.format(default=default, before=before, divided=divided, after=after)
     assert (code, severity.format(usual=usual)) in told(program)
+
+
+# ------------------------------------------------------------------------- TL201, TL202: networks
+
+HANDED_IN = """
+import torch
+from torch import nn
+
+{made}
+def fit({given}optimizer, loader, val_loader, losses):
+    for epoch in range(9):
+        {mode}
+        for x, y in loader:
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(net(x), y).backward()
+            optimizer.step()
+        {evaluation}
+        with torch.no_grad():
+            for x, y in val_loader:
+                losses.append(nn.functional.cross_entropy(net(x), y).item())
+        {after}
+"""
+TRAINS_IN_EVAL_MODE = {"mode": "pass", "evaluation": "net.eval()", "after": "pass"}
+VALIDATES_IN_TRAIN_MODE = {"mode": "net.train()", "evaluation": "pass", "after": "net.eval()"}
+
+
+@pytest.mark.parametrize(
+    ("code", "modes"),
+    [("TL201", TRAINS_IN_EVAL_MODE), ("TL202", VALIDATES_IN_TRAIN_MODE)],
+)
+@pytest.mark.parametrize(
+    ("made", "given", "severity"),
+    [
+        ("", "net, ", "advice"),
+        ("import cplx\nnet = nn.Sequential(nn.Linear(4, 8), cplx.Layer(8))", "", "advice"),
+        ("net = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5))", "", "error"),
+        ("import torchvision\nnet = torchvision.models.resnet18()", "", "error"),
+        ("import timm\nnet = timm.create_model('resnet18')", "", "error"),
+    ],
+    ids=["handed in", "unknown layers", "own", "of torchvision", "of timm"],
+)
+def test_a_mode_is_advice_where_nothing_shows_dropout_or_batch_norm(
+    code: str, modes: dict[str, str], made: str, given: str, severity: str
+) -> None:
+    program = HANDED_IN.format(made=made, given=given, **modes)
+    reports = [each for each in check_text(program, "fit.py").findings if each.code == code]
+    assert [each.severity for each in reports] == [severity]
+    assert ("if it has such layers" in reports[0].message) == (severity == "advice")

@@ -142,6 +142,7 @@ class ModelForward(Event):
     """The batch norm and dropout layers that were called in it, in train mode (in source)."""
     heeds_mode: bool = True  # what depends on the mode may have been called (False only when live)
     fed_by: frozenset[int] = frozenset()  # of its inputs (in source)
+    fed_with: frozenset[int] = frozenset()  # the forwards whose outputs are its inputs (in source)
     learning: int | None = None  # layers that learn: 0, 1 linear one, or 2 for more (live)
 
 

@@ -78,6 +78,12 @@ class Model(Nested, Thing):
     born: int = field(default_factory=births.__next__, repr=False)  # see `births`
 
     @property
+    def same_in_both_modes(self) -> bool:
+        """A dropout layer of rate 0, or a batch norm without running statistics."""
+        asked = self.arguments
+        return asked.get("p") in (0, 0.0) or asked.get("track_running_stats") is False
+
+    @property
     def mode_dependent(self) -> bool | None:
         """It has layers that differ between the modes (dropout, batch norm); None if unknown."""
         found: bool | None = False
@@ -86,10 +92,9 @@ class Model(Nested, Thing):
                 return True
             head, _, short = member.kind.rpartition(".")  # of an own Transformer the parts decide
             if short in MODE_DEPENDENT_LAYERS and (head[:5] == "torch" or short[:5] != "Trans"):
-                rate = member.arguments.get("p", 1)
-                if rate is None and member.guards:
+                if member.arguments.get("p", 1) is None and member.guards:
                     found = None  # `if rate > 0: layers.append(nn.Dropout(rate))`
-                elif rate not in (0, 0.0):
+                elif not member.same_in_both_modes:
                     return True
             elif not (member.complete or member.samples):
                 found = None

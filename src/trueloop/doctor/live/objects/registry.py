@@ -164,6 +164,8 @@ class ObjectRegistry:
             share = inspection.held(module, "p")
             if type(share) in (int, float):
                 found.arguments["p"] = float(share)
+            if inspection.held(module, "track_running_stats") is False:
+                found.arguments["track_running_stats"] = False
             self.modules.put(module, found)
             found.wrapper = _WRAPPERS.get(kind.__name__, "")
         self.refresh(module, found)

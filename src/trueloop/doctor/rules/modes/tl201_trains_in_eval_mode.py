@@ -54,7 +54,9 @@ that comes whole out of the file in which the program saves it, and continues to
 `eval()`. Not reported: layers that the training itself puts into eval mode (a frozen backbone,
 frozen batch norm; a function that calls `eval()` and then trains), a new head, in train mode, that
 is all that learns, models fine-tuned in eval mode from the start, and models without mode-dependent
-layers. A model that cannot be read counts as one that has such layers.
+layers. A network that cannot be read is reported as advice, since it may have no such layers: a
+function gets it from a caller that is not there, or it comes from a package that is not known for
+its networks.
 """
 
 from __future__ import annotations
@@ -89,6 +91,7 @@ from trueloop.doctor.rules.shared.passes import (
     may_switch,
     may_train,
     pass_of,
+    severity_of,
     switches,
     takes_back,
 )
@@ -323,6 +326,7 @@ class TrainsInEvalMode(Rule):
             f"`{name}` trains in eval mode after the validation at line"
             f" {evaluation.place.line}: {_effects(forward)}.",
             fix=f"Call `{name}.train()` {_where_to_wake(forward, sleep, evaluation)}.",
+            severity=severity_of(forward.model),
             related=[(sleep.cause.place, "turns eval mode on; nothing turns it off again")],
             remedies=self._remedy(forward, sleep),
         )
@@ -335,6 +339,7 @@ class TrainsInEvalMode(Rule):
             f" {sleep.cause.place.line} after it is loaded from the file of the last run:"
             f" {_effects(forward)}.",
             fix=f"Call `{name}.train()` before the loop over the training batches.",
+            severity=severity_of(forward.model),
             related=[(sleep.cause.place, "turns eval mode on")],
         )
 
@@ -359,6 +364,7 @@ class TrainsInEvalMode(Rule):
             f"`{name}` trains in eval mode: an `eval()` overrides the `train()` at line"
             f" {undone.place.line} before the first batch, so {_effects(forward)}.",
             fix=f"Call `{name}.eval()` after the training loop, before the validation.",
+            severity=severity_of(forward.model),
             related=[(sleep.cause.place, "turns eval mode on, too early")],
         )
 
@@ -372,6 +378,7 @@ class TrainsInEvalMode(Rule):
             f"`{name}` trains in eval mode from the second batch on, because the `eval()`"
             f" at line {sleep.cause.place.line} is inside the training loop: {_effects(forward)}.",
             fix=f"Call `{name}.eval()` after the training loop, before the validation.",
+            severity=severity_of(forward.model),
             related=[(sleep.cause.place, "turns eval mode on, after the first batch")],
         )
 

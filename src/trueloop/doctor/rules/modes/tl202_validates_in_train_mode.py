@@ -49,7 +49,8 @@ A loop over batches calls a model in train mode, computes no gradient, makes no 
 outputs. The loader, loop or function has a validation name, or the loop computes a loss under
 `no_grad`. The same model is trained in the same program and has a mode-dependent layer; if the
 model cannot be read, the program must call `train()` or `eval()` on it somewhere; `eval()`, if it
-is a class of an installed package, which may have neither. Not reported: a module that gets its
+is a class of an installed package, which may have neither; what is not even of a known package is
+reported as advice. Not reported: a module that gets its
 mode as an argument (`training=False`, and `training=True` where it is trained), an explicit
 `train()` for the pass (Monte-Carlo dropout, batch-norm statistics), several forward passes of one
 batch, dropout layers that an option keeps from being called, passes that compute nothing, and loops
@@ -98,6 +99,7 @@ from trueloop.doctor.rules.shared.passes import (
     names_validation,
     overrides,
     pass_of,
+    severity_of,
     switches,
     takes_back,
     wholes,
@@ -384,6 +386,7 @@ class ValidatesInTrainMode(Rule):
             fix="Pass the mode on: `super().train(mode)`."
             if related
             else _advice(forward, name, what),
+            severity=severity_of(forward.model),
             related=related,
             remedies=[] if related else self._remedy(forward),
         )
@@ -394,6 +397,7 @@ class ValidatesInTrainMode(Rule):
             switch.place,
             f"This puts `{name}` into train mode for a validation that has just set eval mode:"
             f" {_effects(forward, 'the validation batches')}.",
+            severity=severity_of(forward.model),
             related=[(forward.place, "validates in train mode")],
             fix="Leave the mode to the caller, and call `train()` where the training begins.",
         )

@@ -57,6 +57,8 @@ cannot be read, programs without an optimizer, and a step in a branch that only 
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from trueloop.doctor.model.events import (
     Backward,
     Ended,
@@ -262,11 +264,12 @@ class BackwardNeverStepped(StepRule):
 
     def _check(self, *, whole_program: bool) -> None:
         stepped = self._stepped(whole_program=whole_program)
+        cleared = {each.target for each in self.timeline.events if isinstance(each, ZeroGrad)}
         for event in self.timeline.events:
             if isinstance(event, OptimizerStep):
                 self.refute(event.optimizer.made)
         for optimizer in self._known_optimizers():
-            if any(self._may_step_for(other, optimizer) for other in stepped):
+            if any(_may_step_for(other, optimizer, cleared) for other in stepped):
                 continue
             lost = self._lost(optimizer, whole_program=whole_program)
             if lost is None:
@@ -392,26 +395,15 @@ class BackwardNeverStepped(StepRule):
         )
 
     def _stepped(self, *, whole_program: bool) -> list[Optimizer]:
-        """Those that step. In a whole program only what comes after a gradient counts: a single
-        step before the loop applies nothing."""
+        """Those that step, each once. In a whole program only what comes after a gradient counts: a
+        single step before the loop applies nothing."""
         fed = False
-        found: list[Optimizer] = []
+        found: dict[Optimizer, None] = {}
         for event in self.timeline.events:
             fed = fed or isinstance(event, (Backward, GradEdited, EscapedToUnknown))
             if isinstance(event, OptimizerStep) and (fed or event.closure or not whole_program):
-                found.append(event.optimizer)
-        return found
-
-    def _may_step_for(self, other: Optimizer, optimizer: Optimizer) -> bool:
-        """A step of `other` may update parameters of `optimizer`."""
-        if other is optimizer:
-            return True
-        if disjoint(other, optimizer):
-            return False
-        if other.models and optimizer.models:
-            return any(has_parameters_of(other, model) for model in optimizer.models)
-        # Two that were handed in: each is cleared, so each is meant to be stepped.
-        return not (self._is_cleared(other) and self._is_cleared(optimizer))
+                found[event.optimizer] = None
+        return [*found]
 
     def _is_cleared(self, optimizer: Optimizer) -> bool:
         return any(
@@ -471,3 +463,15 @@ def _stays(event: EscapedToUnknown, optimizer: Optimizer) -> bool:
 
 def _looks_at_gradients(event: Event) -> bool:
     return isinstance(event, GradRead) and not event.logged
+
+
+def _may_step_for(other: Optimizer, optimizer: Optimizer, cleared: Container[object]) -> bool:
+    """A step of `other` may update parameters of `optimizer`."""
+    if other is optimizer:
+        return True
+    if disjoint(other, optimizer):
+        return False
+    if other.models and optimizer.models:
+        return any(has_parameters_of(other, model) for model in optimizer.models)
+    # Two that were handed in: each is cleared, so each is meant to be stepped.
+    return not (other in cleared and optimizer in cleared)

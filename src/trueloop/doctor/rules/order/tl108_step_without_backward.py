@@ -265,12 +265,23 @@ class StepWithoutBackward(StepRule):
     def _reaches(self, event: Backward, optimizer: Optimizer) -> bool:
         """Its loss may lead to the optimizer's parameters. Where it leads to a network that no
         optimizer steps (a loss module, mostly), the way to the others may not have been read."""
-        if _may_reach(event, optimizer):
+        if _may_reach(event, optimizer) or self._feeds_another(event, optimizer):
             return True
         return not _is_leaf(event) and any(
             not any(has_parameters_of(each, model) for each in self.timeline.optimizers)
             for model in (event.loss.models if event.loss is not None else ())
         )
+
+    def _feeds_another(self, event: Backward, optimizer: Optimizer) -> bool:
+        """The output of its model goes into a model of the loss: the way through that one may not
+        have been read."""
+        inner = set(event.loss.forwards) if event.loss is not None else set[int]()
+        for each in reversed(self._forwards):
+            if each.serial in inner:
+                inner |= each.fed_with
+                if has_parameters_of(optimizer, each.model):
+                    return True
+        return False
 
     def _may_supply(self, event: Event, optimizer: Optimizer) -> bool:
         if isinstance(event, Backward):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from trueloop.doctor.model.things import MODE_DEPENDENT_LAYERS, Model
+from trueloop.doctor.rules.shared.passes import severity_of
 
 
 def effects(model: Model, on_dropout: str, on_batch_norm: str) -> str:
@@ -11,9 +12,9 @@ def effects(model: Model, on_dropout: str, on_batch_norm: str) -> str:
     both = f"{on_dropout}, and {on_batch_norm}"
     family = [*model.family()]
     if any(each.asks_mode or not (each.complete or each.samples) for each in family):
-        return both
+        return f"{both}, if it has such layers" if severity_of(model) else both
     kinds = {
-        each.kind.rpartition(".")[2] for each in family if each.arguments.get("p") not in (0, 0.0)
+        each.kind.rpartition(".")[2] for each in family if not each.same_in_both_modes
     } & MODE_DEPENDENT_LAYERS
     normalises = {each for each in kinds if "Norm" in each}
     if normalises == kinds and kinds:

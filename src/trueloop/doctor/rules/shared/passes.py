@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from typing import Literal
 
 from trueloop.doctor.model.events import Backward, Event, GradTaken, ModelForward, ModeSet
 from trueloop.doctor.model.things import MODE_DEPENDENT_LAYERS, Loop, Model, Optimizer, Tensor, Turn
@@ -115,7 +116,7 @@ def may_switch(model: Model) -> bool:
     if model.asks_mode:
         return True
     if model.kind.rpartition(".")[2] in MODE_DEPENDENT_LAYERS:
-        return model.arguments.get("p") not in (0, 0.0)
+        return not model.same_in_both_modes
     return not (model.complete or model.samples)
 
 
@@ -134,6 +135,16 @@ def is_of_library(model: Model) -> bool:
         and _BY_NAME.search(member.kind) is None
         for member in unknown
     )  # fmt: skip
+
+
+def severity_of(model: Model) -> Literal["advice"] | None:
+    """Advice where nothing shows that a network has dropout or batch norm: it was handed in by a
+    caller that is not read, or comes from a package that is not known for its networks."""
+    if switches(model):
+        return None
+    unknown = [each for each in model.family() if not (each.complete or each.samples)]
+    known = any(each.asks_mode or each.kind.partition(".")[0] in _PACKAGES for each in unknown)
+    return None if known or not unknown else "advice"
 
 
 def may_train(optimizer: Optimizer, model: Model) -> bool:

@@ -200,6 +200,7 @@ def run_forward(call: LibraryCall, *, direct: bool, functional: bool = False) ->
             flags=_flags(call),
             switched_on=tuple(m.switched_on),
             fed_by=_fed_by([*call.args, *call.kwargs.values()]),
+            fed_with=_fed_with(call),
             **_spelling(call),
         )
     elif is_loss_module(model) and isinstance(result, Tensor):
@@ -215,6 +216,12 @@ def _is_wanted(grad: list[bool | None]) -> bool:
 def _fed_by(given: list[Value]) -> frozenset[int]:
     fed = (each.fed_by for each in given if isinstance(each, Tensor) and each.fed_by)
     return frozenset().union(*fed)
+
+
+def _fed_with(call: LibraryCall) -> frozenset[int]:
+    given = (*call.args, *call.kwargs.values())
+    parts = (t for value in given for t in tensors_in(call.machine, value, call.node))
+    return frozenset().union(*(each.forwards for each in parts))
 
 
 def _flags(call: LibraryCall) -> frozenset[tuple[str, bool]]:
