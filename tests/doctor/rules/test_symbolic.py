@@ -19,6 +19,8 @@ from trueloop.doctor.rules.shared import symbolic
         ("(n / 2)", "(0.5 * n)"),
         (12, "(3 * 4)"),
         ("(n - n)", 0),
+        ("max(1, (n * len(loader)))", "(len(loader) * n)"),
+        ("(max(n, 0) * 2)", "(2 * n)"),
     ],
 )
 def test_same(left: Size, right: Size) -> None:
@@ -32,6 +34,9 @@ def test_same(left: Size, right: Size) -> None:
         ("(n * 2)", "n"),
         ("(n // 2)", "(n / 2)"),
         (None, None),
+        ("max(2, n)", "n"),
+        ("max(1, n, m)", "n"),
+        ("max(1, n)[0]", "n"),
         ("f(a, b) + 1)", "f(a"),
     ],
 )
@@ -67,6 +72,8 @@ def test_quotient_is_what_the_reader_writes() -> None:
         ("(args.epochs // 2)", False, True),
         ("config['max_epochs']", False, True),
         ("(32 * args.epochs)", False, False),
+        ("max(1, (args.epochs * <20.4.0>))", False, False),
+        ("max(1, args.epochs)", False, True),
         ("args.max_steps", False, False),
         ("args.warmup_epochs", False, False),
         ("len(milestones)", False, False),

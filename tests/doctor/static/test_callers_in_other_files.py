@@ -185,3 +185,35 @@ def test_layers_that_a_program_loads_one_by_one_only_predict(
     Path("guide.py").write_text(GUIDE)
     Path("sample.py").write_text(SAMPLER.format(what=what))
     assert found() == expected
+
+
+TUNER = """\
+import torch
+from guide import Guide
+
+guide = Guide(torch.load("names.pt"))
+optimizer = torch.optim.Adam({given}, lr=1e-3)
+for x, y in torch.load("batches.pt"):
+    optimizer.zero_grad()
+    torch.nn.functional.mse_loss(guide(x), y).backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (
+            '[{"params": guide.judges[0].parameters()}, {"params": guide.judges[1].parameters()}]',
+            [],
+        ),
+        ("[each for judge in guide.judges for each in judge.parameters()]", []),
+        ("guide.parameters()", ["guide.py TL303"]),
+    ],
+)
+def test_layers_that_a_program_hands_to_its_optimizer_are_trained(
+    given: str, expected: list[str]
+) -> None:
+    Path("guide.py").write_text(GUIDE)
+    Path("tune.py").write_text(TUNER.format(given=given))
+    assert found("guide.py", "tune.py") == expected

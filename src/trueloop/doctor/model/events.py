@@ -138,8 +138,7 @@ class ModelForward(Event):
     has the model (in source)."""
     flags: frozenset[tuple[str, bool]] = frozenset()  # arguments by name, `True` or `False`
     fetched: int = 0  # the turn in which its inputs were fetched; 0: not seen
-    switched_on: tuple[Model, ...] = ()
-    """The batch norm and dropout layers that were called in it, in train mode (in source)."""
+    switched_on: tuple[Model, ...] = ()  # batch norm, dropout called in train mode (in source)
     heeds_mode: bool = True  # what depends on the mode may have been called (False only when live)
     fed_by: frozenset[int] = frozenset()  # of its inputs (in source)
     fed_with: frozenset[int] = frozenset()  # the forwards whose outputs are its inputs (in source)

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 def install(recorder: Recorder, patches: Patches) -> None:
     hub, last = recorder.hub, _LastSeed()
     for owner in (torch, torch.random):
-        patches.after(hub, owner, "manual_seed", partial(_seeded, recorder, "torch", last))
+        for name in ("manual_seed", "seed"):
+            patches.after(hub, owner, name, partial(_seeded, recorder, "torch", last))
         # `fork_rng` puts the state back by calling it.
         patches.after(hub, owner, "set_rng_state", partial(_restored, recorder, last))
     patches.after(hub, random, "seed", partial(_seeded, recorder, "random", last))

@@ -74,6 +74,7 @@ class ReseedsInLoop(Rule):
         self._seeded: dict[tuple[Loop, Location], dict[int, str]] = {}
         """Loop and line -> the turns of the loop that set the seed there, and to what."""
         self._latest: list[tuple[Turn, Location]] = []
+        """The turns of the latest seed, until a step has drawn from it."""
         self._fed: Turn | None = None
         """The turn of the latest backward."""
 
@@ -82,7 +83,11 @@ class ReseedsInLoop(Rule):
             self._born[event.thing] = frozenset(turn.loop for turn in event.turns)
 
     def on_seeded(self, event: Seeded) -> None:
-        if event.depends is not False or event.forked or event.library not in ("torch", "all"):
+        if event.library not in ("torch", "all"):
+            return
+        if event.value is None and event.depends:
+            self._put_back()  # `torch.seed()`: to something new
+        if event.depends is not False or event.forked:
             return
         if event.windows or any(" % " in each for each in event.guards):
             return
@@ -94,8 +99,11 @@ class ReseedsInLoop(Rule):
 
     def on_used(self, event: Used) -> None:
         if event.what.endswith("set_rng_state"):
-            for turn, place in self._latest:
-                self._seeded.get((turn.loop, place), {}).pop(turn.index, None)
+            self._put_back()
+
+    def _put_back(self) -> None:
+        for turn, place in self._latest:
+            self._seeded.get((turn.loop, place), {}).pop(turn.index, None)
 
     def on_backward(self, event: Backward) -> None:
         self._fed = event.turn
@@ -110,6 +118,7 @@ class ReseedsInLoop(Rule):
             if event.closure and place.function != event.place.function:
                 # Set in the closure, which one step calls several times, on the same samples.
                 self._seeded.pop((turn.loop, place), None)
+        self._latest = []
         born = self._born.get(event.optimizer, frozenset())
         for turn in event.turns:
             self._stepped.setdefault((event.optimizer, turn.loop), set()).add(turn.index)

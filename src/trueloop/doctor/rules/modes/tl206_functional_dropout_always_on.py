@@ -48,8 +48,9 @@ with a `dropout_p`, which it applies in both modes (a number, or in a program th
 module), or xformers' or flash-attn's function of that kind. An explicit `training=True` is
 accepted. Not reported: calls under a condition on the mode (`if self.training:`, an early return),
 probability 0 (also as the default of an option), Monte-Carlo dropout (evaluation calls the module
-again and again with one input), an option that only the calls of the training turn on, functions
-outside of any module, other methods (noise that sampling drops on purpose), modules that the
+again and again with one input), an option that only the calls of the training turn on, an argument
+that is off unless a caller turns it on (`def forward(self, x, sample=False)`), functions outside of
+any module, other methods (noise that sampling drops on purpose), modules that the
 program only trains while it evaluates others, a discriminator or critic that nothing evaluates, and
 a "Prenet", whose dropout Tacotron 2 keeps on at inference.
 """

@@ -143,7 +143,9 @@ class ModulesInPlainContainer(Rule):
                 continue
             held = _held(each)
             hidden = [layer for layer in layers_in(held) if self._is_hidden(model, layer)]
-            if any(self._only_predicts(model, layer) for layer in layers_in(held)):
+            if any(
+                self._only_predicts(model, each) or self._is_handed(each) for each in _trained(held)
+            ):
                 self.refute(each.place)
                 self.settle(each.place)
             elif hidden and all(self._is_hidden(model, layer) for layer in _trained(held)):
@@ -159,10 +161,11 @@ class ModulesInPlainContainer(Rule):
             return False
         if not self._is_made_inside(model, layer) or _registers_parameters(model, layer):
             return False
-        return not any(
-            not optimizer.complete or any(held.covers(layer) for held in optimizer.models)
-            for optimizer in self.optimizers
-        )
+        return not self._is_handed(layer) and all(each.complete for each in self.optimizers)
+
+    def _is_handed(self, layer: Model) -> bool:
+        """An optimizer was given its parameters by name."""
+        return any(held.covers(layer) for each in self.optimizers for held in each.models)
 
     def _only_predicts(self, model: Model, layer: Model) -> bool:
         """It gets weights of its own from outside, and no optimizer has what keeps it."""

@@ -18,6 +18,8 @@ class SamplingPasses:
 
     def add(self, event: ModelForward, *, awake: bool) -> None:
         """Note a forward. `awake`: in train mode, which nobody has just asked for."""
+        if any(each.function.endswith("__init__") for each in (event.place, *event.stack)):
+            return  # a constructor asks its layers for the shape of their outputs
         if event.grad or not event.grad_known:
             if event.fed_by:
                 self._with_graph.append(event)

@@ -44,6 +44,10 @@ def _parse(text: str, depth: int) -> Sum:
     if _NUMBER.fullmatch(text):
         value = float(text)
         return {(): value} if value else {}
+    if text.startswith("max(") and _is_in_brackets(text[3:]) and depth:
+        rest = [each for each in _arguments(text[4:-1]) if each not in ("0", "1")]
+        if len(rest) == 1:  # `max(1, steps)`: for a run that is shorter than one
+            return _parse(rest[0], depth - 1)
     if not text.startswith("(") or not text.endswith(")") or not depth:
         return {(text,): 1.0}
     inner = text[1:-1]

@@ -133,6 +133,9 @@ def _parts(value: Value) -> Iterable[Value]:
 
 @calls("torch.seed", "torch.initial_seed", "torch.random.initial_seed", "torch.random.seed")
 def _new_seed(call: LibraryCall) -> Value:
+    if call.name.endswith(".seed"):
+        forked = bool(call.machine.forked)
+        call.emit(Seeded, library="torch", value=None, depends=True, drawn=True, forked=forked)
     return Unknown(f"{call.name}() <{call.place.line}>", loop_variant=True, drawn=True)
 
 
