@@ -111,6 +111,8 @@ def test_a_schedule_that_torch_does_not_have() -> None:
         ("L.ExponentialLR(optimizer, 0.9999)", {"batch": TICK}, []),
         ("L.LambdaLR(optimizer, lambda e: 0.95**e)", {"batch": TICK}, ["TL602"]),
         ("L.LambdaLR(optimizer, lambda e: 0.9999**e)", {"batch": TICK}, []),
+        ("L.LambdaLR(optimizer, lambda e: 0.95**args.power)", {"batch": TICK}, []),
+        ("L.LambdaLR(optimizer, lambda e: 0.95**start)", {"batch": TICK}, []),
         ("L.MultiStepLR(optimizer, [30, 60])", {"batch": TICK}, ["TL602"]),
         ("L.MultiStepLR(optimizer, [3000, 6000])", {"batch": TICK}, []),
         ("L.CosineAnnealingLR(optimizer, args.epochs)", {"epoch": TICK}, []),

@@ -337,6 +337,13 @@ def test_what_a_kept_graph_costs(begin: str, keep: str, retain: str, severity: s
     assert told(program) == [("TL204", severity)]
 
 
+def test_a_graph_that_an_option_retains_costs_what_it_costs_without_the_option() -> None:
+    program = EPOCHS.format(begin="losses = []", keep="losses.append(loss)", retain="")
+    backward = "loss.backward(retain_graph=True) if args.surgery else loss.backward()"
+    program = "import sys\nargs = sys.argv\n" + program.replace("loss.backward()", backward)
+    assert told(program) == [("TL204", "advice")]
+
+
 @pytest.mark.parametrize(
     ("keep", "let_go", "severity"),
     [

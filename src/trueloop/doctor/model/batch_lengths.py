@@ -12,6 +12,7 @@ from trueloop.doctor.model.nodes import last_part, walk
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 _DEEP = 3
 _VIEWS = ("items", "values", "keys")
+_FILL = ("append", "extend", "insert")
 _NUMBERS = ("float", "int")
 
 
@@ -30,6 +31,42 @@ def counted_lengths(tree: ast.Module, body: Sequence[ast.AST], name: str) -> lis
     """The calls of `len(batch)` whose result is used as a number of samples: a loss is multiplied
     by it, something is divided by it, or it is added to a count."""
     return [*dict.fromkeys(_Uses(tree, body).lengths(name, _DEEP))]
+
+
+def of_dicts(cls: ast.AST, function: ast.AST) -> bool:
+    """The `__getitem__` of a class gives plain dicts, or one of a list of these (`self.rows[i]`)
+    that the class fills."""
+    returned = [each.value for each in walk(function) if isinstance(each, ast.Return)]
+    lists = {
+        each.value.attr
+        for each in returned
+        if isinstance(each, ast.Subscript)
+        and isinstance(each.value, ast.Attribute)
+        and getattr(each.value.value, "id", "") == "self"
+    }
+    if len(returned) != 1 or not lists:
+        return returns_dict(function)
+    return _has_rows(cls, lists.pop())
+
+
+def _has_rows(cls: ast.AST, attribute: str) -> bool:
+    """A class makes an attribute of its own a list of dicts, and of nothing else."""
+    parts: list[ast.expr] = []
+    for node in walk(cls):
+        if isinstance(node, ast.Assign) and attribute in map(last_part, node.targets):
+            if isinstance(node.value, ast.ListComp):
+                parts.append(node.value.elt)
+            elif not isinstance(node.value, ast.List):
+                return False
+            else:
+                parts += node.value.elts
+        elif isinstance(node, ast.Call) and last_part(node.func) in _FILL:
+            if last_part(getattr(node.func, "value", node)) != attribute:
+                continue
+            if last_part(node.func) != "append" or len(node.args) != 1:
+                return False
+            parts.append(node.args[0])
+    return bool(parts) and all(map(_is_dict, parts))
 
 
 def returns_dict(function: ast.AST) -> bool:

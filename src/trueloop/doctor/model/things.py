@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.known_values import Value, births
 from trueloop.doctor.model.submodules import Nested, Submodules
+from trueloop.doctor.model.vocabulary import MODE_DEPENDENT_LAYERS
 
 NOWHERE = Location("", 0)
 
@@ -101,14 +102,6 @@ class Model(Nested, Thing):
         return found
 
 
-MODE_DEPENDENT_LAYERS = frozenset(
-    "Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout BatchNorm1d BatchNorm2d"
-    " BatchNorm3d SyncBatchNorm LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d DropPath"
-    " StochasticDepth TransformerEncoderLayer TransformerDecoderLayer Transformer"
-    " TransformerEncoder TransformerDecoder".split()
-)
-
-
 @dataclass(eq=False, kw_only=True)
 class Optimizer(Thing):
     """Something that updates parameters."""
@@ -128,6 +121,7 @@ class Optimizer(Thing):
     frozen_groups: frozenset[int] | None = None
     """Numbers of the groups without a parameter that can be trained (live)."""
     own_step: bool = False  # its class has a `step` of the user's own
+    step_hooks: list[Any] = field(default_factory=list, repr=False)  # run after `step` (in source)
     arguments: dict[str, Any] = field(default_factory=dict, repr=False)
     """Those of its constructor that are plain values, by the names that torch gives them."""
     prepared: str = ""

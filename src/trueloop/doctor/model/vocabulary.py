@@ -19,6 +19,13 @@ RANK_GUARD = re.compile(RANKS + r"|^(not )?[a-z_]{1,8} == 0$", re.I)
 DIFFERS_BY_RANK = re.compile(RANKS + r"|world|hostname|getpid|shard|replica", re.I)
 """Speaks of what differs between the processes."""
 
+MODE_DEPENDENT_LAYERS = frozenset(
+    "Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout BatchNorm1d BatchNorm2d"
+    " BatchNorm3d SyncBatchNorm LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d DropPath"
+    " StochasticDepth TransformerEncoderLayer TransformerDecoderLayer Transformer"
+    " TransformerEncoder TransformerDecoder".split()
+)
+
 _CUTS = frozenset("range arange islice".split())
 _SHARES = frozenset("shard split_dataset_by_node".split())
 _SPLITS = frozenset("array_split tensor_split chunk".split())

@@ -18,7 +18,8 @@ from trueloop.doctor.live.objects.registry import ObjectRegistry
 from trueloop.doctor.model.events import ModelForward, ModeSet, ZeroGrad
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.measurements import LoadedPartReplaced
-from trueloop.doctor.model.things import MODE_DEPENDENT_LAYERS, Model, Tensor
+from trueloop.doctor.model.things import Model, Tensor
+from trueloop.doctor.model.vocabulary import MODE_DEPENDENT_LAYERS
 
 if TYPE_CHECKING:
     import torch

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from trueloop.doctor.live.patches.patching import Patches
     from trueloop.doctor.live.recorder import Recorder
 
+    _Hook = Callable[[Optimizer, Args, Kwargs], None]
+    _Register = Callable[[Optimizer, _Hook], object]
+
 _LEAST_LIMIT = 0.01
 """Limits of unscaled gradients are hardly smaller: a limit of at least this part of the scale was
 multiplied by the scale."""
@@ -38,7 +41,12 @@ def install(recorder: Recorder, patches: Patches) -> None:
     patches.replace(base, "__init__", lambda original: _made(recorder, original))
     patches.replace(base, "zero_grad", lambda original: _zero_grad(recorder, original))
     before = optim.register_optimizer_step_pre_hook(_before_step(recorder))
-    after = optim.register_optimizer_step_post_hook(_after_step(recorder))
+    over = set[int]()
+    stepped = _after_step(recorder, over)
+    patches.replace(
+        base, "register_step_post_hook", lambda original: _hook(original, stepped, over)
+    )
+    after = optim.register_optimizer_step_post_hook(stepped)
     for hook in (before, after):
         patches.add(hook.remove, is_step_hook=True)
     scaler = torch.amp.GradScaler
@@ -141,12 +149,38 @@ def _before_step(recorder: Recorder) -> Any:
     return hook
 
 
-def _after_step(recorder: Recorder) -> Any:
+def _hook(original: _Register, stepped: _Hook, over: set[int]) -> _Register:
+    """A step is over before the program's own hooks after it run, which may clear gradients; torch
+    calls those before the hooks for all optimizers.
+
+    over: optimizers whose step was seen to be over, until the last of the hooks.
+    """
+
+    def register_step_post_hook(owner: Optimizer, hook: _Hook) -> object:
+        def run(optimizer: Optimizer, args: Args, kwargs: Kwargs) -> None:
+            if id(optimizer) not in over:
+                stepped(optimizer, args, kwargs)
+                over.add(id(optimizer))
+            try:
+                hook(optimizer, args, kwargs)
+            except BaseException:
+                over.discard(id(optimizer))
+                raise
+
+        return original(owner, run)
+
+    return register_step_post_hook
+
+
+def _after_step(recorder: Recorder, over: set[int]) -> _Hook:
     hub = recorder.hub
     between = hub.unsampled
 
     def hook(optimizer: Optimizer, args: Args, kwargs: Kwargs) -> None:
         if is_compiling():
+            return
+        if over and id(optimizer) in over:
+            over.discard(id(optimizer))
             return
         if between.on:
             if between.open and between.optimizer() is optimizer:

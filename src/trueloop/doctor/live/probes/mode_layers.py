@@ -11,7 +11,7 @@ from torch import nn
 from trueloop.doctor.live.context import Context
 from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.model.events import Event, ModelForward
-from trueloop.doctor.model.things import MODE_DEPENDENT_LAYERS
+from trueloop.doctor.model.vocabulary import MODE_DEPENDENT_LAYERS
 
 
 class ModeLayers(Probe):

@@ -40,10 +40,11 @@ for batch in loader:
 ## How it is detected
 
 In source, the data set's `__getitem__`, or the loader's `collate_fn`, returns a dict in every
-`return`; in a running program the batch is a dict whose tensors have a different number of rows.
-The source of the loop, and of the functions of the same file that get the batch, shows what the
-length is used for. Not reported: lengths that are printed or compared, batches whose entries are
-gone through one by one (several tasks or views), and classes that define `__len__`.
+`return`, or one of a list of dicts that the class fills; in a running program the batch is a dict
+whose tensors have a different number of rows. The source of the loop, and of the functions of the
+same file that get the batch, shows what the length is used for. Not reported: lengths that are
+printed or compared, batches whose entries are gone through one by one (several tasks or views), and
+classes that define `__len__`.
 """
 
 from __future__ import annotations

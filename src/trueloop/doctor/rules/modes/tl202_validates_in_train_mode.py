@@ -50,16 +50,15 @@ outputs. The loader, loop or function has a validation name, or the loop compute
 `no_grad`. The same model is trained in the same program and has a mode-dependent layer; if the
 model cannot be read, the program must call `train()` or `eval()` on it somewhere; `eval()`, if it
 is a class of an installed package, which may have neither; what is not even of a known package is
-reported as advice. Not reported: a module that gets its
-mode as an argument (`training=False`, and `training=True` where it is trained), an explicit
-`train()` for the pass (Monte-Carlo dropout, batch-norm statistics), several forward passes of one
-batch, dropout layers that an option keeps from being called, passes that compute nothing, and loops
-that end after a few batches. An explicit `train()` is reported if it overrides an `eval()` just
-before it, in the same function or in what it calls for its batches, or comes after the forward
-pass, so that the rest of the pass runs in train mode. In source, one call outside of any loop over
-batches counts too, if it runs under `no_grad` on something that is named for validation
-(`model(x_val)`), or in a function that is named so and does not train, and the model is known to
-have such a layer.
+reported as advice. Not reported: a module that gets its mode as an argument (`training=False`, and
+`training=True` where it is trained), an explicit `train()` for the pass (Monte-Carlo dropout,
+batch-norm statistics), several forward passes of one batch, dropout layers that an option keeps
+from being called, passes that compute nothing, and loops that end after a few batches. An explicit
+`train()` is reported if it overrides an `eval()` just before it, in the same function or in what it
+calls for its batches, or comes after the forward pass, so that the rest of the pass runs in train
+mode. In source, one call outside of any loop over batches counts too, if it runs under `no_grad` on
+something that is named for validation (`model(x_val)`), or in a function that is named so and does
+not train, and the model is known to have such a layer.
 
 Also sampling in a program that trains: a loop under `no_grad` gives the model what it returned in
 the turn before (tokens, a denoised image), in train mode, and nothing trains on the result.
@@ -85,12 +84,14 @@ from trueloop.doctor.model.events import (
     StateDictLoaded,
 )
 from trueloop.doctor.model.findings import Insert, Location, Remedy
-from trueloop.doctor.model.things import MODE_DEPENDENT_LAYERS, Loop, Model, Turn
+from trueloop.doctor.model.things import Loop, Model, Turn
+from trueloop.doctor.model.vocabulary import MODE_DEPENDENT_LAYERS
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.mode_effects import effects
 from trueloop.doctor.rules.shared.passes import (
     Forwards,
     called,
+    called_at_once,
     is_of_library,
     loops_of,
     may_switch,
@@ -100,6 +101,7 @@ from trueloop.doctor.rules.shared.passes import (
     overrides,
     pass_of,
     severity_of,
+    sleeps_alone,
     switches,
     takes_back,
     wholes,
@@ -143,6 +145,8 @@ class ValidatesInTrainMode(Rule):
         """Models that were put into train mode explicitly since they were last trained."""
         self.repeated: set[Loop] = set()
         self.calls: set[tuple[Turn, tuple[object, ...]]] = set()
+        self.alone: set[int] = set()
+        """Forwards of a model that is in eval mode without the layers inside."""
         self.asleep: dict[tuple[object, ...], Turn] = {}
         """The turn in which a call last ran in eval mode."""
 
@@ -172,14 +176,17 @@ class ValidatesInTrainMode(Rule):
         self.forwards.add(event)
         if not (event.spelled or event.model.name) and event.model.kind.startswith("torch.nn."):
             return  # `nn.Dropout(0.5)(x)`: no `eval()` reaches it (TL206)
-        awake = event.training is True and self._is_awake(event.model)
+        if sleeps_alone(event):
+            self.alone.add(event.serial)
+        training = event.training or event.serial in self.alone
+        awake = training is True and self._is_awake(event.model)
         self.sampling.add(event, awake=awake)
         if awake:
             self.predictions.add(event)
-        if event.training is False:
+        if training is False:
             self.settle(event.place)
         turn = pass_of(event)
-        if awake and (place := _at_once(event, turn)) is not None:
+        if awake and (place := called_at_once(event, turn)) is not None:
             self.at_once.append((event, place))
         if turn is None:
             return
@@ -187,14 +194,14 @@ class ValidatesInTrainMode(Rule):
         if (turn, call) in self.calls or event.turns[-1] is not turn:
             self.repeated.add(turn.loop)
         self.calls.add((turn, call))
-        if event.training is False and any(
+        if training is False and any(
             each.guards for each in self.switched[-1:] if each.model.shares_parameters(event.model)
         ):
             # Eval mode is an option here, which other runs leave out.
             self.refute(event.place)
-        if event.training is False:
+        if training is False:
             self.asleep[call] = turn
-        elif event.training is True:
+        elif training is True:
             before = self.asleep.get(call)
             given_back = turn.loop.framework == "Lightning"
             if self._is_awake(event.model, given_back) or self._woke_within(event, before, turn):
@@ -344,11 +351,9 @@ class ValidatesInTrainMode(Rule):
         """All that depends on the mode are dropout layers that its methods have, and this pass
         calls none: an option is off, or an argument says that it does not train."""
         model = forward.model
+        parts = [(each, child) for each in model.family() for child in each.children.values()]
         layers = [
-            (member, child)
-            for member in model.family()
-            for child in member.children.values()
-            if child.kind.rpartition(".")[2] in MODE_DEPENDENT_LAYERS
+            each for each in parts if each[1].kind.rpartition(".")[2] in MODE_DEPENDENT_LAYERS
         ]
         # A later turn's call may not have been read again: what the same line called counts.
         same = [
@@ -379,10 +384,13 @@ class ValidatesInTrainMode(Rule):
         what = "call" if place is not None or pass_of(forward) is None else "loop"
         if place is not None and place != forward.place:
             name = [forward.model, *wholes(forward.model)][-1].name or name
+        aside = ", since `training = False` does not reach its layers"
+        aside = aside if forward.serial in self.alone else ""
         related = [(switch.place, "`eval()` calls this, which loses the mode")] if switch else []
         self.report(
             place or forward.place,
-            f"`{name}` validates in train mode: {_effects(forward, 'the validation batches')}.",
+            f"`{name}` validates in train mode{aside}:"
+            f" {_effects(forward, 'the validation batches')}.",
             fix="Pass the mode on: `super().train(mode)`."
             if related
             else _advice(forward, name, what),
@@ -450,24 +458,6 @@ class ValidatesInTrainMode(Rule):
         return [Insert(f"{name}.eval()", within, "before")]
 
 
-def _at_once(event: ModelForward, turn: Turn | None) -> Location | None:
-    """One call without gradients on something that is named for validation, `model(x_val)`, or in a
-    function that is, though no loop over batches contains it there. The place of the call, or of
-    the one in that function that led to it."""
-    if event.grad or not event.grad_known or not event.result_used or not event.given:
-        return None
-    frames = (*event.stack, event.place)
-    if turn is None and any(names_validation(each) for each in event.given):
-        return event.place
-    functions = [each.function for each in frames]
-    around = turn.loop.place.function if turn is not None else None
-    inside = len(functions) - functions[::-1].index(around) if around in functions else 0
-    if turn is not None and not inside:
-        return None
-    named = (each for each in frames[inside:] if names_validation(_own_name(each.function)))
-    return next(named, None)
-
-
 def _effects(forward: ModelForward, what: str, them: str = "them") -> str:
     norm = f"batch norm normalises with {what} and adds {them} to its running statistics"
     return effects(forward.model, "dropout is active", norm)
@@ -477,10 +467,6 @@ def _is_within(event: Event, place: Location) -> bool:
     """It happened in the function that a place is in, or in what that has called."""
     frames = (*event.stack, event.place)
     return any((each.path, each.function) == (place.path, place.function) for each in frames)
-
-
-def _own_name(function: str) -> str:
-    return function.rpartition(".")[2]
 
 
 def _same_frame(one: Event, two: Event) -> bool:

@@ -66,7 +66,10 @@ class SchedulerBeforeOptimizer(ScheduleRule):
         if clock.steps[0].serial < calls[0].serial or "last_epoch" in scheduler.attributes:
             return
         early: list[tuple[SchedulerStep, OptimizerStep]] = []
-        for turn in dict.fromkeys(clock.own(call)[-1] for call in calls if clock.own(call)):
+        around = {turn.loop for step in clock.steps for turn in step.turns}
+        # Of the loops around a tick, one may go over callbacks, or over several schedules.
+        own = ([t for t in clock.own(call) if t.loop in around] for call in calls)
+        for turn in dict.fromkeys(turns[-1] for turns in own if turns):
             call = next(each for each in calls if turn in each.turns)
             step = next((each for each in clock.steps if turn in each.turns), None)
             if step is not None and step.serial < call.serial:

@@ -41,9 +41,10 @@ The name of the metric in the code decides: `acc`, `accuracy`, `f1`, `auc`, `iou
 `hit_rate` and others should rise; `loss`, `error`, `mse`, `perplexity`, `wer` and others should
 fall; `dice_loss` is a loss, and `-acc` and `1 - acc` reverse the direction. Where the name says
 neither (`score`, `metrics[key]`), what the caller passes for it decides, or the one value that is
-assigned to it, or what the function that was called returns: a count of `predicted == labels`
-should rise, a sum of `cross_entropy(...)` should fall. Not reported: names that stay neutral or
-contradict each other, a mode that is an option, and metrics chosen under a condition.
+assigned to it, or what the function that was called returns: a count of `predicted == labels` or of
+`positives > negatives` should rise, a sum of `cross_entropy(...)` should fall. Not reported: names
+that stay neutral or contradict each other, a mode that is an option, and metrics chosen under a
+condition.
 """
 
 from __future__ import annotations
@@ -69,6 +70,7 @@ _PREDICTION = re.compile(r"argmax|topk|(\w+_)?(pred(s|icted|ictions?)?|guess(es|
 _LABELS = re.compile(
     r"y|[xb]?y[bs]?|y_?(true|batch)|(\w+_)?(labels?|targets?|tgt|gt|truths?|tags?|gold|answers?)"
 )
+_PAIR = re.compile(r"(pos|neg)(itives?|atives?)?(_(scores?|logits?|sims?))?s?")
 _LOSS = re.compile(r"cross_?entropy|criterion", re.I)
 _THROUGH = frozenset(
     "item mean sum cpu detach numpy float int abs round compute average nanmean median tensor array"
@@ -146,8 +148,14 @@ def _of(node: ast.expr) -> int:
 
 
 def _of_hits(one: ast.expr, sign: ast.cmpop, other: ast.expr) -> int:
-    """`predicted == labels` and `predicted != labels`; a comparison with anything else may
-    count how often a class is found."""
+    """`predicted == labels` and `predicted != labels`, and how often a positive sample is above a
+    negative one; a comparison with anything else may count how often a class is found."""
+    above = {ast.Gt: 1, ast.GtE: 1, ast.Lt: -1, ast.LtE: -1}.get(type(sign), 0)
+    if above:
+        first, second = (_PAIR.fullmatch(_name_of(each)) for each in (one, other))
+        if not first or not second or (first[1] == "pos") == (second[1] == "pos"):
+            return 0
+        return above if first[1] == "pos" else -above
     sides = {_is_prediction(each) - _are_labels(each) for each in (one, other)}
     if sides != {1, -1} or not isinstance(sign, (ast.Eq, ast.NotEq)):
         return 0
@@ -170,14 +178,19 @@ def _is_index_of_maximum(node: ast.Subscript) -> bool:
 
 def _are_labels(node: ast.expr) -> bool:
     """Named as what is right: `y`, `batch.label`, `labels[rows].view(-1)`."""
-    while not _LABELS.fullmatch(last_part(node)):
+    return bool(_name_of(node, _LABELS))
+
+
+def _name_of(node: ast.expr, pattern: re.Pattern[str] = _PAIR) -> str:
+    """The part of `labels[rows].view(-1)` that a pattern fits; empty if there is none."""
+    while not pattern.fullmatch(last_part(node)):
         if isinstance(node, ast.Call):
             node = node.func
         elif isinstance(node, (ast.Attribute, ast.Subscript)):
             node = node.value
         else:
-            return False
-    return True
+            return ""
+    return last_part(node)
 
 
 def _of_arithmetic(node: ast.BinOp) -> int:

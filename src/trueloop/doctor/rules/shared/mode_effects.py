@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from trueloop.doctor.model.things import MODE_DEPENDENT_LAYERS, Model
+from trueloop.doctor.model.things import Model
+from trueloop.doctor.model.vocabulary import MODE_DEPENDENT_LAYERS
 from trueloop.doctor.rules.shared.passes import severity_of
 
 

@@ -8,7 +8,9 @@ from functools import lru_cache
 from typing import Literal
 
 from trueloop.doctor.model.events import Backward, Event, GradTaken, ModelForward, ModeSet
-from trueloop.doctor.model.things import MODE_DEPENDENT_LAYERS, Loop, Model, Optimizer, Tensor, Turn
+from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.things import Loop, Model, Optimizer, Tensor, Turn
+from trueloop.doctor.model.vocabulary import MODE_DEPENDENT_LAYERS
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _VALIDATION = frozenset(
@@ -135,6 +137,30 @@ def is_of_library(model: Model) -> bool:
         and _BY_NAME.search(member.kind) is None
         for member in unknown
     )  # fmt: skip
+
+
+def sleeps_alone(event: ModelForward) -> bool:
+    """`model.training = False` does not reach the layers inside: those that heed it are awake."""
+    parts = [each for each in event.model.family() if each is not event.model and may_switch(each)]
+    return event.training is False and bool(parts) and all(each.training for each in parts)
+
+
+def called_at_once(event: ModelForward, turn: Turn | None) -> Location | None:
+    """One call without gradients on something that is named for validation, `model(x_val)`, or in a
+    function that is, though no loop over batches contains it there. The place of the call, or of
+    the one in that function that led to it."""
+    if event.grad or not event.grad_known or not event.result_used or not event.given:
+        return None
+    frames = (*event.stack, event.place)
+    if turn is None and any(names_validation(each) for each in event.given):
+        return event.place
+    functions = [each.function for each in frames]
+    around = turn.loop.place.function if turn is not None else None
+    inside = len(functions) - functions[::-1].index(around) if around in functions else 0
+    if turn is not None and not inside:
+        return None
+    named = (each for each in frames[inside:] if names_validation(each.function.rpartition(".")[2]))
+    return next(named, None)
 
 
 def severity_of(model: Model) -> Literal["advice"] | None:

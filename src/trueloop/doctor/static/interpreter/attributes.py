@@ -59,7 +59,12 @@ from trueloop.doctor.static.interpreter.values import (
 from trueloop.doctor.static.stubs.containers import item_in
 from trueloop.doctor.static.stubs.manual_updates import GRADIENT, set_gradient
 from trueloop.doctor.static.stubs.modes import mode_of, write_mode
-from trueloop.doctor.static.stubs.optimizers import param_groups, set_groups, set_in_group
+from trueloop.doctor.static.stubs.optimizers import (
+    holder_of,
+    param_groups,
+    set_groups,
+    set_in_group,
+)
 from trueloop.doctor.static.stubs.tensors import (
     attribute_of,
     element,
@@ -82,7 +87,7 @@ def read(m: Interpreter, value: Value, name: str, node: ast.AST) -> Value:
         return _of_namespace(m, value, name)
     if isinstance(value, (Instance, Thing)):
         return _of_object(m, value, name, node)
-    if isinstance(value, Class):
+    if isinstance(value, Class) and name != "__name__":
         if (found := value.lookup(name)) is None and find_method(value, name) is not None:
             return LibraryMethod(value, name)
         return found if found is not None else Unknown(f"{value.name}.{name}")
@@ -98,7 +103,7 @@ def read(m: Interpreter, value: Value, name: str, node: ast.AST) -> Value:
         parts = [each for each in value.values if isinstance(each, Tensor)]
         if value.kind == "tuple" and len(parts) == 2:
             return parts[name == "indices"]  # `x.max(dim=1).indices`
-    if isinstance(value, Function) and name == "__name__":
+    if isinstance(value, (Function, Class)) and name == "__name__":
         return Constant(value.name)
     return LibraryMethod(value, name)
 
@@ -423,6 +428,8 @@ def _of_items(m: Interpreter, value: Sequence, index: object, node: ast.AST) -> 
             return value
     if isinstance(index, int) and -len(value.values) <= index < len(value.values):
         return value.values[index]
+    if isinstance(index, int) and value.open and value.values and holder_of(value.values[-1]):
+        return value.values[-1]  # `optimizer.param_groups[1]`
     return m.unknown(node, (value,))
 
 

@@ -1,4 +1,4 @@
-"""User-defined decorators: the function that a definition binds."""
+"""User-defined decorators: the function or class that a definition binds."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from trueloop.doctor.static.interpreter.ignite_loop import EventDecorator
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.syntax import once
 from trueloop.doctor.static.interpreter.values import (
+    Class,
     DictValue,
     Function,
     Method,
@@ -20,16 +21,19 @@ from trueloop.doctor.static.interpreter.values import (
 )
 
 REGISTERED = 8
-"""Calls of a decorator after which it counts as a registry: it returned each function unchanged."""
+"""Calls of a decorator after which it counts as a registry: it returned what it got, each time."""
 
 
-def decorate(m: Interpreter, function: Function, node: ast.AST) -> Value:
+def decorate(
+    m: Interpreter, defined: Function | Class, decorators: list[Value], node: ast.AST
+) -> Value:
     """The value that a definition binds once the user's own decorators have seen it."""
-    value: Value = function
-    for decorator in reversed(function.decorators):
-        if isinstance(decorator, EventDecorator):
+    value: Value = defined
+    kinds = (Function, Method) if isinstance(defined, Function) else Class
+    for decorator in reversed(decorators):
+        if isinstance(decorator, EventDecorator) and isinstance(defined, Function):
             decorator.engine.listen(
-                m, decorator.event, function, decorator.args, decorator.kwargs, node
+                m, decorator.event, defined, decorator.args, decorator.kwargs, node
             )
         if not isinstance(decorator, (Function, Method)):
             continue
@@ -41,7 +45,7 @@ def decorate(m: Interpreter, function: Function, node: ast.AST) -> Value:
         wrapped = call(m, decorator, [value], {}, node)
         same = wrapped is value and times >= 0
         m.registered[id(inner.node)] = times + 1 if same else -1
-        if isinstance(wrapped, (Function, Method)):
+        if isinstance(wrapped, kinds):
             value = wrapped
     return value
 

@@ -64,10 +64,11 @@ class ControlFlow(Enum):
     RAISE = 4
 
 
-_LAYER = re.compile(
-    r"torch\.(nn\.([a-z]\w*\.)*[A-Z]\w*|nn\.functional\.\w+|optim\.[\w.]*[A-Z]\w*)$"
+_TRUE = re.compile(
+    r"torch\.(nn\.([a-z]\w*\.)*[A-Z]\w*|nn\.functional\.\w+|optim\.[\w.]*[A-Z]\w*"
+    r"|(b?float\d|half$|double$)\w*)$"
 )
-"""Classes and functions, which are always true: `if activation:`."""
+"""Classes, functions and dtypes, which are always true: `if activation:`, `if dtype:`."""
 
 
 class LeaveGenerator(Exception):  # noqa: N818 - it carries a signal, it is not an error
@@ -325,7 +326,7 @@ class Interpreter(Surroundings, ABC):
             return None, f"<tensor {self.number(value)}>", False
         if isinstance(value, (Thing, Function, Class, Method, Instance, OpaqueObject)):
             return True, "", False
-        if isinstance(value, LibraryName) and _LAYER.match(value.name):
+        if isinstance(value, LibraryName) and _TRUE.match(value.name):
             return True, "", False
         return None, self.key(value), False
 

@@ -306,7 +306,7 @@ def _function(
     )
     known = scope.variables.get(node.name)
     if not (scope.is_class and known is not None and _sets_a_property(node)):
-        scope.variables[node.name] = decorate(m, function, node)
+        scope.variables[node.name] = decorate(m, function, function.decorators, node)
     return None
 
 
@@ -330,7 +330,7 @@ def _class(m: Interpreter, node: ast.ClassDef, scope: Scope) -> ControlFlow | No
     is_tuple = any(isinstance(b, LibraryName) and b.name.endswith("NamedTuple") for b in bases)
     if is_tuple or any("dataclass" in m.key(each) for each in decorators):
         kind.fields = fields
-    scope.variables[node.name] = kind
+    scope.variables[node.name] = decorate(m, kind, decorators, node)
     return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from trueloop.doctor.model.batch_lengths import batch_name, counted_lengths, returns_dict
+from trueloop.doctor.model.batch_lengths import batch_name, counted_lengths, of_dicts, returns_dict
 from trueloop.doctor.model.things import Dataset, Loader
 from trueloop.doctor.model.value_events import KeysCounted
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
@@ -42,7 +42,7 @@ def _has_dicts(given: Value | None, dataset: Dataset | None) -> bool:
             break
         if isinstance(dataset.cls, Class):
             found = dataset.cls.lookup("__getitem__")
-            return isinstance(found, Function) and returns_dict(found.node)
+            return isinstance(found, Function) and of_dicts(dataset.cls.node, found.node)
         dataset = dataset.parent
     return False
 

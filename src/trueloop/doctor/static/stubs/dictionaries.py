@@ -125,9 +125,11 @@ def _update(call: LibraryCall) -> Value:
 
 
 def _any_of(call: LibraryCall, table: DictValue) -> Value:
-    """The value under a key that is not known: one for all, if they are of a kind."""
+    """The value under a key that is not known: one for all, if they are of a kind. Of several
+    classes or functions each does something different."""
     kinds = {type(each) for each in table.rest if isinstance(each, Thing)}
-    return table.rest[0] if len(kinds) < 2 else call.unknown(table, *table.rest)
+    several = len(table.rest) > 1 and any(isinstance(e, (Class, Function)) for e in table.rest)
+    return table.rest[0] if len(kinds) < 2 and not several else call.unknown(table, *table.rest)
 
 
 @methods(DictValue, "__getitem__")

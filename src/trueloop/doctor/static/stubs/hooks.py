@@ -1,11 +1,17 @@
-"""Hooks that run around a module's `forward` when the module itself is called."""
+"""Hooks around a module's `forward`, when the module itself is called, and after a `step`."""
 
 from __future__ import annotations
 
 from trueloop.doctor.model.events import HookSet, Used
-from trueloop.doctor.model.things import Model
+from trueloop.doctor.model.things import Model, Optimizer
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
-from trueloop.doctor.static.interpreter.values import NONE, OpaqueObject, Value
+from trueloop.doctor.static.interpreter.values import (
+    NONE,
+    DictValue,
+    OpaqueObject,
+    Sequence,
+    Value,
+)
 
 CHECKPOINTING = "transformers.PreTrainedModel.gradient_checkpointing_enable"
 _HANDLE = "torch.utils.hooks.RemovableHandle"
@@ -28,10 +34,28 @@ def _register_for_all(call: LibraryCall) -> Value:
     return _handle(call, None)
 
 
+@methods(Optimizer, "register_step_post_hook")
+def _register_after_step(call: LibraryCall) -> Value:
+    hook = call.arg(0, "hook")
+    if hook is not None:
+        call.receiver.step_hooks.append(hook)
+    return OpaqueObject(_HANDLE, {"optimizer": call.receiver}, made=call.place)
+
+
+def run_step_hooks(call: LibraryCall, optimizer: Optimizer) -> None:
+    for hook in optimizer.step_hooks:
+        given = [optimizer, Sequence("tuple", []), DictValue({})]
+        call.machine.call_value(hook, given, node=call.node)
+
+
 @methods(OpaqueObject, "remove")
 def _remove(call: LibraryCall) -> Value:
     owner: OpaqueObject = call.receiver
     if owner.kind == _HANDLE:
+        optimizer = owner.arguments.get("optimizer")
+        if isinstance(optimizer, Optimizer):
+            optimizer.step_hooks.clear()
+            return NONE
         model = owner.arguments.get("module")
         call.emit(HookSet, model=model if isinstance(model, Model) else None, removed=True)
         return NONE

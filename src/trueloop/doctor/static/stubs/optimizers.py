@@ -29,6 +29,7 @@ from trueloop.doctor.static.interpreter.values import (
     things_in,
 )
 from trueloop.doctor.static.interpreter.warm_ups import in_first_turns
+from trueloop.doctor.static.stubs.hooks import run_step_hooks
 from trueloop.doctor.static.stubs.muon_parameters import held_whole
 
 MUON = "torch.optim.Muon"
@@ -179,6 +180,8 @@ def _step(call: LibraryCall) -> Value:
     elif given:
         result = call.machine.call_value(closure, [], node=call.node)
     call.emit(OptimizerStep, optimizer=call.receiver, closure=given, spelled=spelled(call))
+    if call.receiver.step_hooks:
+        run_step_hooks(call, call.receiver)
     return result
 
 

@@ -34,6 +34,7 @@ from trueloop.doctor.static.interpreter.values import (
     constant,
     things_in,
 )
+from trueloop.doctor.static.stubs.hooks import run_step_hooks
 from trueloop.doctor.static.stubs.manual_updates import hangs_on_scale
 from trueloop.doctor.static.stubs.optimizers import hold, note_own_step, spelled
 from trueloop.doctor.static.stubs.tensors import as_tensor, derive
@@ -187,6 +188,8 @@ def _whole_update(call: LibraryCall) -> Value:
         return NONE
     call.emit(Unscale, scaler=call.receiver, optimizer=optimizer)
     call.emit(OptimizerStep, optimizer=optimizer, scaler=call.receiver)
+    if optimizer.step_hooks:
+        run_step_hooks(call, optimizer)
     call.emit(ScalerUpdate, scaler=call.receiver)
     return NONE
 

@@ -221,7 +221,8 @@ def _base_of_power(value: Value | None) -> float | None:
     body = node.body if isinstance(node, ast.Lambda) else None
     if isinstance(body, ast.BinOp) and isinstance(body.op, ast.Pow):
         base, power = body.left, body.right
-        if isinstance(base, ast.Constant) and isinstance(power, ast.Name):
+        own = [each.arg for each in node.args.args] if isinstance(node, ast.Lambda) else []
+        if isinstance(base, ast.Constant) and isinstance(power, ast.Name) and power.id in own:
             return base.value if isinstance(base.value, float) else None
     return None
 
