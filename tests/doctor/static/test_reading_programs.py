@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
 
 from trueloop.doctor.model.events import Event, LoopEntered, OptimizerStep
 from trueloop.doctor.static import check_text
+from trueloop.doctor.static.interpreter.survey import FileSummary
 
 ENGINE = """
 import torch
@@ -321,3 +323,42 @@ def test_torch_may_be_forgotten() -> None:
     assert not check_text(FORGOTTEN, "a.py", strict=True).findings
     bare = FORGOTTEN.replace("with torch.no_grad():", "if True:")
     assert [each.code for each in check_text(bare, "a.py").findings] == ["TL203"]
+
+
+GLOBALS = """
+import torch
+from torch import nn
+
+def define():
+    global F, Net, measure
+    import torch.nn.functional as F
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(4, 3)
+        def forward(self, x):
+            return F.softmax(self.layer(x), dim=1)
+    def measure(scores, y):
+        return F.cross_entropy(scores, y)
+
+define()
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x, y in torch.load("batches.pt"):
+    optimizer.zero_grad()
+    measure(net(x), y).backward()
+    optimizer.step()
+"""
+
+
+def test_what_a_function_defines_for_its_file_is_known_there() -> None:
+    found = check_text(GLOBALS, "train.py").findings
+    assert [(each.code, each.place.line) for each in found] == [("TL401", 15)]
+
+
+def test_the_default_of_an_option_may_be_a_constant_of_the_file() -> None:
+    program = (
+        "import argparse\nGAMMA = 0.1\nTWICE = 1\nTWICE = 2\nparser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--gamma', default=GAMMA)\nparser.add_argument('--n', default=TWICE)\n"
+    )
+    assert FileSummary(ast.parse(program), program).options == {"gamma": 0.1}

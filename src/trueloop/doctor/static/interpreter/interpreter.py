@@ -158,6 +158,8 @@ class Interpreter(Surroundings, ABC):
         self.mode_asked: tuple[Model, bool] | None = None  # who last asked; had it asked before?
         self.noted: list[CallRecord] | None = None
         """The calls that were made, where somebody asked for them."""
+        self.attributes_set: dict[tuple[int, str], tuple[object, int]] = {}
+        """Of other objects than instances of plain classes: see `Instance.assigned_at`."""
         self.history = CallHistory()
         self.reach = Reach()
         self.namespaces: dict[int, Scope] = {}

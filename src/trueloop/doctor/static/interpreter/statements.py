@@ -180,7 +180,8 @@ def assigned_at(m: Interpreter, target: ast.expr, scope: Scope) -> int | None:
         if isinstance(owner, Instance):
             return owner.assigned_at.get(target.attr, 0)
         # What a module carries from call to call (a membrane potential) is its state, not a record.
-        return None if m.inside_models else 0
+        noted = m.attributes_set.get((id(owner), target.attr), (owner, 0))
+        return None if m.inside_models else noted[1]
     if isinstance(target, ast.Subscript):
         owner = evaluate(m, target.value, scope)
         owner = container_in(owner) or owner
@@ -228,6 +229,8 @@ def assign(
         owner = evaluate(m, target.value, scope)
         if isinstance(owner, Instance) and afresh:
             owner.assigned_at[target.attr] = m.turns_begun
+        elif afresh:
+            m.attributes_set[id(owner), target.attr] = owner, m.turns_begun
         write(m, owner, target.attr, value, target)
     elif isinstance(target, (ast.Tuple, ast.List)):
         _unpack(m, target, value, scope)
@@ -306,7 +309,8 @@ def _function(
     )
     known = scope.variables.get(node.name)
     if not (scope.is_class and known is not None and _sets_a_property(node)):
-        scope.variables[node.name] = decorate(m, function, function.decorators, node)
+        made = decorate(m, function, function.decorators, node)
+        scope.outer.get(node.name, scope).variables[node.name] = made
     return None
 
 
@@ -330,7 +334,8 @@ def _class(m: Interpreter, node: ast.ClassDef, scope: Scope) -> ControlFlow | No
     is_tuple = any(isinstance(b, LibraryName) and b.name.endswith("NamedTuple") for b in bases)
     if is_tuple or any("dataclass" in m.key(each) for each in decorators):
         kind.fields = fields
-    scope.variables[node.name] = decorate(m, kind, decorators, node)
+    holder = scope.outer.get(node.name, scope)  # `global Net`
+    holder.variables[node.name] = decorate(m, kind, decorators, node)
     return None
 
 
@@ -340,7 +345,8 @@ def _import(m: Interpreter, node: ast.Import, scope: Scope) -> ControlFlow | Non
         head = alias.name.partition(".")[0]
         bound = alias.asname or head
         whole = alias.name if alias.asname else head
-        scope.variables[bound] = m.project.later(whole, "", scope.module)
+        found = m.project.later(whole, "", scope.module)
+        scope.outer.get(bound, scope).variables[bound] = found
     return None
 
 
@@ -352,7 +358,8 @@ def _import_from(m: Interpreter, node: ast.ImportFrom, scope: Scope) -> ControlF
             imports.import_star(m, source, scope)
         else:
             found = m.project.later(source, alias.name, scope.module)
-            scope.variables[alias.asname or alias.name] = found
+            name = alias.asname or alias.name
+            scope.outer.get(name, scope).variables[name] = found
     return None
 
 

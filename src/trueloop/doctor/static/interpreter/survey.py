@@ -15,7 +15,7 @@ from typing import Any
 from trueloop.doctor.model.nodes import FIELDS, walk
 from trueloop.doctor.model.vocabulary import lines_of_sharing, steps_left_out
 from trueloop.doctor.static.interpreter.decays import Decay, decay_of
-from trueloop.doctor.static.interpreter.syntax import written
+from trueloop.doctor.static.interpreter.syntax import constants_of, written
 
 LONGEST_DEFAULT = 1_000
 """Characters of an option's default that is taken for known."""
@@ -135,6 +135,7 @@ class FileSummary:
         (`if last_step: break`, `while not self.done`), and comparisons, as they are written
         (`if self.patience == 0: break`)."""
         self._assigned: list[ast.Assign | ast.AugAssign] = []
+        self._constants = constants_of(tree)
         self._look(tree.body, CodeContents())
         if not self.backwards:
             # It is elsewhere (`loss_scaler(loss, optimizer)`), or missing: what clears, trains.
@@ -350,13 +351,15 @@ class FileSummary:
             self.given.add(name)
         if "default" not in named:
             return
-        if isinstance(named["default"], ast.IfExp):
-            both = named["default"].body, named["default"].orelse
+        given = named["default"]
+        given = self._constants.get(given.id, given) if isinstance(given, ast.Name) else given
+        if isinstance(given, ast.IfExp):
+            both = given.body, given.orelse
             texts = [each.value for each in both if isinstance(each, ast.Constant)]
             self.either[name] = [each for each in texts if isinstance(each, str)]
             return
         try:
-            default = ast.literal_eval(named["default"])
+            default = ast.literal_eval(given)
         except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
             return
         if len(repr(default)) <= LONGEST_DEFAULT:

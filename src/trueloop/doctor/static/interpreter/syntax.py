@@ -335,3 +335,12 @@ def _returns_at_once(body: list[ast.stmt]) -> bool:
         return False
     computes = (ast.Call, ast.BinOp, ast.Await, ast.Lambda)
     return not any(isinstance(part, computes) for part in walk(body[0]))
+
+
+def constants_of(tree: ast.Module) -> dict[str, ast.expr]:
+    """The names that a file gives one value at its top, once: `EPOCHS = 100`."""
+    found: dict[str, list[ast.expr]] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            found.setdefault(node.targets[0].id, []).append(node.value)
+    return {name: values[0] for name, values in found.items() if len(values) == 1}
