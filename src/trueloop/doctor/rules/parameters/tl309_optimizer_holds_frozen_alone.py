@@ -40,11 +40,11 @@ optimizer = torch.optim.SGD(model.fc.parameters(), lr=0.01)
 
 At each step of an optimizer, every parameter of it, or of one group, is frozen. In source the whole
 module is frozen unconditionally (`requires_grad_(False)`, a loop over its `parameters()`, or one
-over the `named_parameters()` of a model that tests names against constants, or one over its
-`parameters()` that tests whether each is in a set of those of some parts, in a function that is
-called once) before the first step, and nothing thaws or extends it later. Not reported: freezing
-for a phase or under an option, models whose inside cannot be read or that are passed to code that
-cannot be read, and optimizers that never step.
+over the `named_parameters()` of a model that tests names against constants or against what its
+caller hands over, or one over its `parameters()` that tests whether each is in a set of those of
+some parts, in a function that is called once) before the first step, and nothing thaws or extends
+it later. Not reported: freezing for a phase or under an option, models whose inside cannot be read
+or that are passed to code that cannot be read, and optimizers that never step.
 """
 
 from __future__ import annotations

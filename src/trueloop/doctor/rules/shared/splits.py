@@ -82,7 +82,7 @@ class SplitRecord:
             meets = _meet(bounds_of(parts[0].index), bounds_of(parts[1].index))
             return None if meets is None else (id(parts[0].data), meets)
         roots = _root(one), _root(other)
-        if roots[0] is other or roots[1] is one:
+        if roots[0] is other or roots[1] is one or _is_rest(one, other) or _is_rest(other, one):
             return id(one) ^ id(other)
         pair = roots[0] is not None and roots[0] is roots[1] and _is_pair(one, other)
         return id(roots[0]) if pair else None
@@ -220,6 +220,15 @@ def _meet(one: tuple[str, str] | None, other: tuple[str, str] | None) -> str | N
     if other[0] and one[1] == other[0]:
         return other[0]
     return one[0] if one[0] and one[0] == other[1] else None
+
+
+def _is_rest(one: Value, other: Value) -> bool:
+    """`np.setdiff1d(order, part)`, or `fold != k` beside `fold == k`."""
+    if not isinstance(one, Unknown):
+        return False
+    if one.key.startswith("setdiff1d"):
+        return any(each is other for each in one.of[1:])
+    return isinstance(other, Unknown) and one.key.replace(" != ", " == ", 1) == other.key
 
 
 def _is_pair(one: Value, other: Value) -> bool:

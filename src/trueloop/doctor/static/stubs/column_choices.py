@@ -1,4 +1,4 @@
-"""Columns of a table that are chosen by an array of numbers, and where they are chosen."""
+"""Rows and columns of a table that arrays of numbers choose, and where columns are chosen."""
 
 from __future__ import annotations
 
@@ -19,6 +19,14 @@ def _grid(call: LibraryCall) -> Value:
     if len(call.args) == 2 and not call.open:
         return Sequence("grid", [*call.args])
     return call.unknown(*call.args)
+
+
+@calls("numpy.setdiff1d")
+def _rest(call: LibraryCall) -> Value:
+    """`np.setdiff1d(order, part)`: all rows but these."""
+    found = call.unknown(*call.args)
+    found.key = f"setdiff1d{found.key}"
+    return found
 
 
 def where_chosen(m: Interpreter, node: ast.AST) -> Location:

@@ -40,9 +40,12 @@ def notice(m: Interpreter, node: ast.For | ast.AsyncFor, iterable: Value, scope:
     if model is None or len(names) != 2:
         return
     try:
-        frozen = [*_frozen(model, "", FlagOfLeaf(node.body, names[0], names[1], scope))]
+        choice = FlagOfLeaf(node.body, names[0], names[1], scope)
+        frozen, thawed = ([*_parts_with(flag, model, "", choice)] for flag in (False, True))
     except UnreadError:
         return
+    for part in thawed if m.calls else ():  # by a function that may have frozen it before
+        m.emit(FlagsSet, node, model=part, requires_grad=True, whole=True, by_name=True)
     later = thaws_elsewhere(m.modules[-1].tree, node) if frozen else False
     for part in frozen:
         m.emit(
@@ -61,14 +64,14 @@ def _model_of(node: ast.For | ast.AsyncFor, iterable: Value) -> Model | None:
     return next(iter(models)) if len(models) == 1 else None
 
 
-def _frozen(model: Model, path: str, choice: FlagOfLeaf) -> Iterator[Model]:
-    """The outermost parts of which every parameter is frozen."""
+def _parts_with(flag: bool, model: Model, path: str, choice: FlagOfLeaf) -> Iterator[Model]:
+    """The outermost parts of which every parameter gets a flag."""
     names = [*_names(model, path)]
-    if names and None not in names and all(choice.of(str(name)) is False for name in names):
+    if names and None not in names and all(choice.of(str(name)) is flag for name in names):
         yield model
         return
     for name, child in model.children.items():
-        yield from _frozen(child, f"{path}{name}.", choice)
+        yield from _parts_with(flag, child, f"{path}{name}.", choice)
 
 
 def _names(model: Model, path: str) -> Iterator[str | None]:
@@ -97,7 +100,7 @@ class FlagOfLeaf:
     """The body of a loop over `named_parameters()`, as a function of a parameter's name."""
 
     def __init__(self, body: list[ast.stmt], name: str, leaf: str, scope: Scope) -> None:
-        self._body, self._name, self._leaf, self._top = body, name, leaf, scope.top()
+        self._body, self._name, self._leaf, self._scope = body, name, leaf, scope
         self._values: dict[str, object] = {}
 
     def of(self, name: str) -> bool | None:
@@ -162,7 +165,8 @@ class FlagOfLeaf:
     def _variable(self, name: str) -> object:
         if name in self._values:
             return self._values[name]
-        value = self._top.variables.get(name)
+        holder = self._scope.find(name)
+        value = holder.variables.get(name) if holder is not None else None
         if isinstance(value, Sequence) and not value.open:
             parts = tuple(map(constant, value.values))
             if all(isinstance(each, str) for each in parts):
