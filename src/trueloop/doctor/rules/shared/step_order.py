@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, pairwise
 
 from trueloop.doctor.model.events import (
     Backward,
@@ -70,14 +70,16 @@ class StepRule(Rule):
         turn = micro(step)
         if turn is None or turn.loop.simulated:
             return None
-        steps = (
+        before = [
             micro(event)
             for event in islice(reversed(self.timeline.events), FAR)
             if isinstance(event, OptimizerStep)
             and event.optimizer is step.optimizer
             and event.place == step.place
-        )
-        before = list(islice(steps, 2))
+        ]
+        pairs = [(a, b) for a, b in pairwise(before) if a and b and a.loop is b.loop]
+        if 4 * sum(a.index - b.index == 1 for a, b in pairs) > len(pairs):
+            return None
         last = before[0] if before else None
         if last is None or last.loop is not turn.loop or turn.index - last.index < 2:
             return None
