@@ -252,3 +252,32 @@ def test_an_optimizer_has_parameters_of_what_it_shares_a_part_with() -> None:
     assert has_parameters_of(optimizer, alone)
     inner.children["new"] = beside
     assert has_parameters_of(optimizer, beside)
+
+
+def test_a_constructor_that_makes_what_cannot_be_copied_is_read_each_time() -> None:
+    program = """
+import torch
+from torch import nn
+from transformers import AutoConfig
+
+class Settings:
+    folds = [0, 1, 2, 3]
+
+class Net(nn.Module):
+    def __init__(self, settings):
+        super().__init__()
+        self.config = AutoConfig.from_pretrained(settings.model)
+        self.head = nn.Linear(self.config.hidden_size, 2)
+
+def fit(fold):
+    model = Net(Settings)
+    for epoch in range(Settings.epochs):
+        if best > score:
+            torch.save(model.state_dict(), f"{Settings.model.replace('/', '-')}_{fold}.pt")
+
+Settings.model = args.model
+for fold in range(Settings.count):
+    if fold in Settings.folds:
+        fit(fold)
+"""
+    assert not check_text(program, "folds.py", strict=True).findings

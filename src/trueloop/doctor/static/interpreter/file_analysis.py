@@ -316,7 +316,7 @@ def _detours(run: Interpreter) -> Iterator[tuple[str, bool]]:
     """Conditions with a branch that the run has not come to and that bears on training, by itself
     or through a function that the run has not entered: which outcome leads there."""
     taken: set[str] = set()
-    for identity, site in run.sites.items():
+    for identity, site in [*run.sites.items()]:  # a file that is read meanwhile has others
         for branch in (True, False):
             body = site.branches[0 if branch else 1]
             if (identity, branch) in run.reached or site.key in taken or not body:

@@ -202,6 +202,10 @@ def _record(
         pattern.events = tuple(
             copying.of_event(each, each.stack[calls + 1 :], each.turns[turns:]) for each in events
         )
+        again = _Copying(0, {id(each): each for each in given}, m.turns_begun)  # as `_repeat` does
+        again.of(pattern.made)
+        for each in pattern.events:
+            again.of_event(each, each.stack, each.turns)
     except _NotCopiedError:
         pattern.made, pattern.fit = None, False
         return
