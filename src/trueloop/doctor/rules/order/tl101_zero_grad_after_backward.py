@@ -118,6 +118,8 @@ class ZeroGradAfterBackward(StepRule):
             return None
         if not _one_stretch(last, clear) or _belongs_to_others(step, last, clear, later):
             return None
+        if last.create_graph and any(isinstance(event, Backward) for event in later):
+            return None  # a later loss may go through these gradients: weights that a step has made
         if step.optimizer.own_step and any(_updates(event, optimizer) for event in later):
             return None
         if any(_is_applied(event, optimizer) for event in later[: later.index(clear)]):

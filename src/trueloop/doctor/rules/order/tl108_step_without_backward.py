@@ -55,6 +55,8 @@ the branch for a different option), and optimizer classes with their own `step()
 
 from __future__ import annotations
 
+import re
+
 from trueloop.doctor.model.events import (
     Backward,
     Ended,
@@ -85,6 +87,8 @@ from trueloop.doctor.rules.shared.step_order import (
 )
 
 _TURNS = 2
+_BY_ITSELF = re.compile(r"back_?(ward|prop)")
+"""An argument that makes a network compute its gradients in `forward`."""
 
 
 class StepWithoutBackward(StepRule):
@@ -120,6 +124,7 @@ class StepWithoutBackward(StepRule):
             self._named = event
 
     def on_model_forward(self, event: ModelForward) -> None:
+        self._unsure |= any(value and _BY_ITSELF.search(name) for name, value in event.flags)
         self._forwards.append(event)
         del self._forwards[:-64]
         if event.grad:
@@ -134,6 +139,7 @@ class StepWithoutBackward(StepRule):
             self.refute(event.place)
 
     def on_backward(self, event: Backward) -> None:
+        self._unsure |= event.create_graph is True  # a later loss may go through its gradients
         for optimizer in self.timeline.optimizers:
             if optimizer not in self._reached and self._reaches(event, optimizer):
                 self._reached.add(optimizer)
