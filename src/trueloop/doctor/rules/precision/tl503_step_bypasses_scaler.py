@@ -38,10 +38,10 @@ scaler.update()
 ## How it is detected
 
 Since the optimizer's last step: a `backward()` of a scaled loss that feeds it, then its plain
-`step()`. Not reported: a scaler that is certainly disabled, gradients edited by hand, a step that
-follows `unscale_` under its own condition (a check for non-finite gradients), a different optimizer
-next to the scaled one, and a `training_step` of transformers' Trainer that scales with the scaler
-of the Trainer or of its accelerator, through which these step.
+`step()`. Not reported: a scaler that is certainly disabled, gradients edited by hand, a step under
+a condition of its own (a check for non-finite gradients, the runs without a scaler), a different
+optimizer next to the scaled one, and a `training_step` of transformers' Trainer that scales with
+the scaler of the Trainer or of its accelerator, through which these step.
 """
 
 from __future__ import annotations
@@ -104,9 +104,8 @@ class StepBypassesScaler(StepRule):
                 return None
             elif isinstance(event, Unscale):
                 unscaled |= event.optimizer is None or not disjoint(event.optimizer, optimizer)
-        checked = step.conditional or not step.guards <= scaled.guards if scaled else False
-        if scaled is None or (unscaled and checked):
-            return None
+        if scaled is None or not step.guards <= scaled.guards or (unscaled and step.conditional):
+            return None  # under a condition of its own: a check, or for runs without a scaler
         return scaled, unscaled
 
     def _report(self, step: OptimizerStep, backward: Backward, unscaled: bool) -> None:
