@@ -642,3 +642,32 @@ def test_messages_name_what_the_network_has(
     (trains,) = findings(model=model, train="pass")
     assert of_validation in validates.message
     assert of_training in trains.message
+
+
+def test_a_module_that_is_called_through_its_base_class_has_its_own_name() -> None:
+    program = """
+import torch
+from torch import nn
+
+class Listener(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.2), nn.Linear(8, 2))
+    def forward(self, x):
+        return self.layers(x)
+    def __call__(self, x):
+        return super().__call__(x)
+
+listener = Listener()
+optimizer = torch.optim.Adam(listener.parameters())
+for epoch in range(9):
+    for x, y in torch.load("train.pt"):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(listener(x), y).backward()
+        optimizer.step()
+    with torch.no_grad():
+        for x, y in torch.load("val.pt"):
+            print(nn.functional.cross_entropy(listener(x), y).item())
+"""
+    (found,) = [each for each in check_text(program, "train.py").findings if each.code == "TL202"]
+    assert found.message.startswith("`listener` validates in train mode")

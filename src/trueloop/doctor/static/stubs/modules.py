@@ -19,6 +19,7 @@ from trueloop.doctor.model.things import Activation, Criterion, Model, Size, Ten
 from trueloop.doctor.static.interpreter.calls import start
 from trueloop.doctor.static.interpreter.fetches import inputs_fetched_at
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
+from trueloop.doctor.static.interpreter.survey import last_name
 from trueloop.doctor.static.interpreter.syntax import layers_only_called, written
 from trueloop.doctor.static.interpreter.user_objects import is_loss_module
 from trueloop.doctor.static.interpreter.values import (
@@ -238,7 +239,9 @@ def _spelling(call: LibraryCall) -> dict[str, Any]:
     through = isinstance(function, ast.Attribute) and function.attr in ("forward", "__call__")
     named = getattr(function, "value", function) if through else function
     given = tuple(written(each) for each in getattr(call.node, "args", ()))
-    return {"callee": call.machine.place(function), "spelled": written(named), "given": given}
+    of_super = isinstance(named, ast.Call) and last_name(named.func) == "super"
+    spelled = "" if of_super else written(named)
+    return {"callee": call.machine.place(function), "spelled": spelled, "given": given}
 
 
 def _as_loss(call: LibraryCall, model: Model, result: Tensor) -> None:
