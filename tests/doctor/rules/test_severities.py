@@ -591,3 +591,35 @@ def test_a_mode_is_advice_where_nothing_shows_dropout_or_batch_norm(
     reports = [each for each in check_text(program, "fit.py").findings if each.code == code]
     assert [each.severity for each in reports] == [severity]
     assert ("if it has such layers" in reports[0].message) == (severity == "advice")
+
+
+# ------------------------------------------------------------------------- TL804: wrappers
+
+WRAPPED = """
+import sys
+args = sys.argv
+bare = nn.Linear(4, 8)
+bare.load_state_dict(torch.load("net.pt")["net"])
+if {condition}:
+    model = nn.DataParallel(model)
+for x, y in loader:
+    optimizer.zero_grad()
+    F.cross_entropy(model(x), y).backward()
+    optimizer.step()
+torch.save({{"net": model.state_dict()}}, "net.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "severity"),
+    [
+        ("True", "warning"),
+        ("torch.cuda.device_count() > 1", "warning"),
+        ("args.parallel", "advice"),
+    ],
+)
+def test_a_wrapper_by_an_option_is_there_in_all_runs_or_in_none(
+    condition: str, severity: str
+) -> None:
+    reports = told(WRAPPED.format(condition=condition))
+    assert [found for code, found in reports if code == "TL804"] == [severity]

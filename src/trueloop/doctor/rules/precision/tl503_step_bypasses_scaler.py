@@ -39,7 +39,7 @@ scaler.update()
 
 Since the optimizer's last step: a `backward()` of a scaled loss that feeds it, then its plain
 `step()`. Not reported: a scaler that is certainly disabled, gradients edited by hand, a step under
-a condition of its own (a check for non-finite gradients, the runs without a scaler), a different
+a separate condition (a check for non-finite gradients, the runs without a scaler), a different
 optimizer next to the scaled one, and a `training_step` of transformers' Trainer that scales with
 the scaler of the Trainer or of its accelerator, through which these step.
 """
@@ -105,7 +105,7 @@ class StepBypassesScaler(StepRule):
             elif isinstance(event, Unscale):
                 unscaled |= event.optimizer is None or not disjoint(event.optimizer, optimizer)
         if scaled is None or not step.guards <= scaled.guards or (unscaled and step.conditional):
-            return None  # under a condition of its own: a check, or for runs without a scaler
+            return None  # under a separate condition: a check, or for runs without a scaler
         return scaled, unscaled
 
     def _report(self, step: OptimizerStep, backward: Backward, unscaled: bool) -> None:

@@ -229,6 +229,7 @@ def wrap(call: LibraryCall, inner: Value | None, wrapper: str) -> Model:
         made=call.place,
         wraps=inner if isinstance(inner, Model) else None,
         wrapper=wrapper,
+        guards=frozenset(call.machine.guards),
         training=inner.training if isinstance(inner, Model) else None,
         complete=isinstance(inner, Model) and inner.complete,
         known=isinstance(inner, Model) and inner.known,
