@@ -35,6 +35,9 @@ _LEAST_LIMIT = 0.01
 """Limits of unscaled gradients are hardly smaller: a limit of at least this part of the scale was
 multiplied by the scale."""
 
+ENDED = 0
+"""In place of an optimizer's identity: nobody watches any more."""
+
 
 def install(recorder: Recorder, patches: Patches) -> None:
     base = optim.Optimizer
@@ -47,6 +50,7 @@ def install(recorder: Recorder, patches: Patches) -> None:
         base, "register_step_post_hook", lambda original: _hook(original, stepped, over)
     )
     after = optim.register_optimizer_step_post_hook(stepped)
+    patches.add(lambda: over.add(ENDED))  # the program's hooks outlive the watching
     for hook in (before, after):
         patches.add(hook.remove, is_step_hook=True)
     scaler = torch.amp.GradScaler
@@ -158,7 +162,7 @@ def _hook(original: _Register, stepped: _Hook, over: set[int]) -> _Register:
 
     def register_step_post_hook(owner: Optimizer, hook: _Hook) -> object:
         def run(optimizer: Optimizer, args: Args, kwargs: Kwargs) -> None:
-            if id(optimizer) not in over:
+            if over.isdisjoint((ENDED, id(optimizer))):
                 stepped(optimizer, args, kwargs)
                 over.add(id(optimizer))
             try:
