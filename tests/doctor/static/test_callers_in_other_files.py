@@ -217,3 +217,43 @@ def test_layers_that_a_program_hands_to_its_optimizer_are_trained(
     Path("guide.py").write_text(GUIDE)
     Path("tune.py").write_text(TUNER.format(given=given))
     assert found("guide.py", "tune.py") == expected
+
+
+PREPARES = """\
+import os
+
+if os.environ.get("SLOW"):
+    print("slow")
+
+
+def prepare(net):
+    net.eval()
+"""
+TRAINS_BY_AN_OPTION = """\
+import argparse
+
+import torch
+from torch import nn
+from prepares import prepare
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--do_train", action="store_true")
+parser.add_argument("--quick", action="store_true")
+args = parser.parse_args()
+net = nn.Linear(4, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+if args.do_train:
+    if args.quick:
+        prepare(net)
+    for x, y in torch.load("x.pt"):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(net(x), y).backward()
+        optimizer.step()
+"""
+
+
+def test_a_file_may_be_read_first_where_a_branch_is_looked_at() -> None:
+    Path("prepares.py").write_text(PREPARES)
+    Path("main.py").write_text(TRAINS_BY_AN_OPTION)
+    outcome = check(["main.py"], Configs())
+    assert outcome.problems == []

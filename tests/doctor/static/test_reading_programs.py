@@ -358,7 +358,8 @@ def test_what_a_function_defines_for_its_file_is_known_there() -> None:
 
 def test_the_default_of_an_option_may_be_a_constant_of_the_file() -> None:
     program = (
-        "import argparse\nGAMMA = 0.1\nTWICE = 1\nTWICE = 2\nparser = argparse.ArgumentParser()\n"
+        "import argparse\nGAMMA = 0.1\nTWICE = 1\nif GAMMA:\n    TWICE = 2\n"
+        "parser = argparse.ArgumentParser()\n"
         "parser.add_argument('--gamma', default=GAMMA)\nparser.add_argument('--n', default=TWICE)\n"
     )
     assert FileSummary(ast.parse(program), program).options == {"gamma": 0.1}

@@ -50,9 +50,9 @@ accepted. Not reported: calls under a condition on the mode (`if self.training:`
 probability 0 (also as the default of an option), Monte-Carlo dropout (evaluation calls the module
 again and again with one input), an option that only the calls of the training turn on, an argument
 that is off unless a caller turns it on (`def forward(self, x, sample=False)`), functions outside of
-any module, other methods (noise that sampling drops on purpose), modules that the
-program only trains while it evaluates others, a discriminator or critic that nothing evaluates, and
-a "Prenet", whose dropout Tacotron 2 keeps on at inference.
+any module, other methods (noise that sampling drops on purpose), modules that the program only
+trains while it evaluates others, a discriminator or critic that nothing evaluates, and a "Prenet",
+whose dropout Tacotron 2 keeps on at inference.
 """
 
 from __future__ import annotations

@@ -223,12 +223,10 @@ def _meet(one: tuple[str, str] | None, other: tuple[str, str] | None) -> str | N
 
 
 def _is_rest(one: Value, other: Value) -> bool:
-    """`np.setdiff1d(order, part)`, or `fold != k` beside `fold == k`."""
-    if not isinstance(one, Unknown):
+    """`np.setdiff1d(order, part)`."""
+    if not isinstance(one, Unknown) or not one.key.startswith("setdiff1d"):
         return False
-    if one.key.startswith("setdiff1d"):
-        return any(each is other for each in one.of[1:])
-    return isinstance(other, Unknown) and one.key.replace(" != ", " == ", 1) == other.key
+    return any(each is other for each in one.of[1:])
 
 
 def _is_pair(one: Value, other: Value) -> bool:

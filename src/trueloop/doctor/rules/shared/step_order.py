@@ -70,24 +70,25 @@ class StepRule(Rule):
         turn = micro(step)
         if turn is None or turn.loop.simulated:
             return None
-        before = [
+        steps = (
             micro(event)
             for event in islice(reversed(self.timeline.events), FAR)
             if isinstance(event, OptimizerStep)
             and event.optimizer is step.optimizer
             and event.place == step.place
-        ]
-        pairs = [(a, b) for a, b in pairwise(before) if a and b and a.loop is b.loop]
-        if 4 * sum(a.index - b.index == 1 for a, b in pairs) > len(pairs):
-            return None
+        )
+        before = list(islice(steps, 2))
         last = before[0] if before else None
         if last is None or last.loop is not turn.loop or turn.index - last.index < 2:
             return None
         size = turn.index - last.index
         first = before[1] if len(before) > 1 else None
-        if first is not None and first.loop is turn.loop:
-            return size if last.index - first.index == size else None
-        return size if last.index == size - 1 else None
+        previous = first.index if first is not None and first.loop is turn.loop else -1
+        if size != last.index - previous:
+            return None
+        pairs = [(a, b) for a, b in pairwise([*before, *steps]) if a and b and a.loop is b.loop]
+        dense = sum(a.index - b.index == 1 for a, b in pairs)
+        return size if 4 * dense <= len(pairs) else None
 
     # ------------------------------------------------------------------ whose gradients
 

@@ -135,7 +135,7 @@ class FileSummary:
         (`if last_step: break`, `while not self.done`), and comparisons, as they are written
         (`if self.patience == 0: break`)."""
         self._assigned: list[ast.Assign | ast.AugAssign] = []
-        self._constants = constants_of(tree)
+        self._tree = tree
         self._look(tree.body, CodeContents())
         if not self.backwards:
             # It is elsewhere (`loss_scaler(loss, optimizer)`), or missing: what clears, trains.
@@ -352,7 +352,8 @@ class FileSummary:
         if "default" not in named:
             return
         given = named["default"]
-        given = self._constants.get(given.id, given) if isinstance(given, ast.Name) else given
+        if isinstance(given, ast.Name):
+            given = constants_of(self._tree).get(given.id, given)
         if isinstance(given, ast.IfExp):
             both = given.body, given.orelse
             texts = [each.value for each in both if isinstance(each, ast.Constant)]

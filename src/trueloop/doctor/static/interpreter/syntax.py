@@ -11,7 +11,7 @@ import functools
 import re
 import sys
 import warnings
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
@@ -337,10 +337,16 @@ def _returns_at_once(body: list[ast.stmt]) -> bool:
     return not any(isinstance(part, computes) for part in walk(body[0]))
 
 
+@once
 def constants_of(tree: ast.Module) -> dict[str, ast.expr]:
-    """The names that a file gives one value at its top, once: `EPOCHS = 100`."""
-    found: dict[str, list[ast.expr]] = {}
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            found.setdefault(node.targets[0].id, []).append(node.value)
-    return {name: values[0] for name, values in found.items() if len(values) == 1}
+    """The names that a file gives a value at its top, and nowhere else: `EPOCHS = 100`."""
+    stored = Counter(
+        each.id for each in nodes_of(tree, ast.Name) if isinstance(each.ctx, ast.Store)
+    )
+    return {
+        each.targets[0].id: each.value
+        for each in tree.body
+        if isinstance(each, ast.Assign)
+        and isinstance(each.targets[0], ast.Name)
+        and stored[each.targets[0].id] == 1
+    }

@@ -188,8 +188,7 @@ def _whole_update(call: LibraryCall) -> Value:
         return NONE
     call.emit(Unscale, scaler=call.receiver, optimizer=optimizer)
     call.emit(OptimizerStep, optimizer=optimizer, scaler=call.receiver)
-    if optimizer.step_hooks:
-        run_step_hooks(call, optimizer)
+    run_step_hooks(call, optimizer)
     call.emit(ScalerUpdate, scaler=call.receiver)
     return NONE
 

@@ -218,12 +218,12 @@ def _stepped_names(m: Interpreter) -> frozenset[str]:
 def _base_of_power(value: Value | None) -> float | None:
     """The `b` of `lambda epoch: b**epoch`."""
     node = value.node if isinstance(value, Function) else None
-    body = node.body if isinstance(node, ast.Lambda) else None
-    if isinstance(body, ast.BinOp) and isinstance(body.op, ast.Pow):
-        base, power = body.left, body.right
-        own = [each.arg for each in node.args.args] if isinstance(node, ast.Lambda) else []
-        if isinstance(base, ast.Constant) and isinstance(power, ast.Name) and power.id in own:
-            return base.value if isinstance(base.value, float) else None
+    if not isinstance(node, ast.Lambda) or not isinstance(node.body, ast.BinOp):
+        return None
+    base, power = node.body.left, node.body.right
+    own = {each.arg for each in node.args.args}
+    if isinstance(node.body.op, ast.Pow) and isinstance(power, ast.Name) and power.id in own:
+        return base.value if isinstance(base, ast.Constant) and type(base.value) is float else None
     return None
 
 
