@@ -623,3 +623,32 @@ def test_a_wrapper_by_an_option_is_there_in_all_runs_or_in_none(
 ) -> None:
     reports = told(WRAPPED.format(condition=condition))
     assert [found for code, found in reports if code == "TL804"] == [severity]
+
+
+UNDIVIDED = """
+optimizer = torch.optim.{optimizer}
+for i, (x, y) in enumerate(loader):
+    loss = F.cross_entropy(model(x), y)
+    loss.backward()
+    if (i + 1) % 4 == 0:
+        {clip}
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+CLIP = "nn.utils.clip_grad_norm_(model.parameters(), 1.0)"
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "clip", "severity", "says"),
+    [
+        ("SGD(model.parameters(), lr=0.1)", "pass", "warning", "4` times too large."),
+        ("AdamW(model.parameters(), weight_decay=0.1)", "pass", "advice", "`AdamW` divides this"),
+        ("Adam(model.parameters())", "pass", "advice", "`eps` is relatively smaller."),
+        ("Adam(model.parameters(), weight_decay=0.1)", "pass", "warning", "weight decay with it."),
+        ("AdamW(model.parameters())", CLIP, "warning", "what the clipping has done before."),
+    ],
+)
+def test_what_adam_leaves_of_a_factor(optimizer: str, clip: str, severity: str, says: str) -> None:
+    (only,) = found(UNDIVIDED.format(optimizer=optimizer, clip=clip))
+    assert (only.code, only.severity) == ("TL505", severity)
+    assert says in only.message

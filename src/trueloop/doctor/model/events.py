@@ -126,6 +126,7 @@ class ModelForward(Event):
     training: bool | None
     inputs: tuple[Any, ...] = ()
     output: Any = None
+    on_models: bool = False  # a module is one of its arguments (in source)
     direct: bool = False  # as `model.forward(x)`, and not from inside of a module
     callee: Location = NOWHERE  # of the expression `self.model`, or `self.model.forward`
     spelled: str = ""
@@ -379,6 +380,8 @@ class Moved(Event):
     """`device`, `dtype` or `both`."""
     to: str = ""
     """The target of the cast: `half`, `double`, `float16`, ...; empty where unknown."""
+    device: str = ""
+    """The device that it goes to, as a name or the program's expression (in source)."""
 
 
 @dataclass(eq=False, kw_only=True)

@@ -38,9 +38,9 @@ The same uncopied state dict that was taken in a training loop is loaded or save
 has updated the model again. In a function or method that nobody is seen to call: it is kept for the
 best value of a metric, and returned after the loop or left in an attribute. `copy.copy`,
 `dict(...)` and `{**...}` copy the dictionary, not the tensors. Not reported: a state dict that is
-saved or loaded at once, copied (`deepcopy`, `.clone()` of each tensor), taken every n-th epoch
-whatever its score, taken after training, or that of a model which each turn of the loop makes for
-itself (folds).
+saved or loaded at once, copied (`deepcopy`, `.clone()` of each tensor), taken before the model
+moves to a different device, taken every n-th epoch whatever its score, taken after training, or
+that of a model which each turn of the loop makes for itself (folds).
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ import re
 from trueloop.doctor.model.events import (
     Ended,
     FileSaved,
+    Moved,
     OptimizerStep,
     StateDictCreated,
     StateDictLoaded,
@@ -79,6 +80,17 @@ class BestStateAliased(Rule):
         self._training: dict[Loop, OptimizerStep] = {}
         self._stepped: dict[Turn, set[Optimizer]] = {}
         self._used: set[StateDict] = set()
+        self._devices: dict[Model, str] = {}
+        """Where models were moved to last."""
+
+    def on_moved(self, event: Moved) -> None:
+        """The tensors on the old device are not updated any more: the state dict is a copy."""
+        if not event.device or self._devices.get(event.model) == event.device:
+            return
+        self._devices[event.model] = event.device
+        for state in [*self._taken]:
+            if isinstance(state.owner, Model) and event.model.covers(state.owner):
+                del self._taken[state]
 
     def on_state_dict_created(self, event: StateDictCreated) -> None:
         if not isinstance(event.state.owner, Model) or event.state.copied:

@@ -102,7 +102,7 @@ class ValidationBuildsGraph(ValidationRule):
             self.settle(event.place)
 
     def on_ended(self, event: Ended) -> None:
-        validations = self.recorded()
+        validations = self.recorded(event)
         for forward in validations:
             if not (self.kept_of(forward) or is_trial(forward) or self.keeps_little(forward)):
                 self._report(forward, "validation")

@@ -137,7 +137,7 @@ class LossTensorKept(ValidationRule):
         self.report(event.place, message, fix=_FIX, severity=severity)
 
     def on_ended(self, event: Ended) -> None:
-        for forward in self.recorded():
+        for forward in self.recorded(event):
             for kept in self.kept_of(forward):
                 if not (kept.tensor.is_loss and _may_be_a_number(kept.tensor)):
                     self._report_validation(kept, forward)

@@ -97,6 +97,7 @@ class ClipAfterStep(StepRule):
             if isinstance(each, Clip)
             and self.clips(each, optimizer)
             and (same_turn(each, step) or _after_the_loop(each, step))
+            and not self._cleared_before(each, optimizer, after)
             and not self._is_for_different_optimizer(each, optimizer, after)
         ]
         if late and not self._clipped_before(step):
@@ -107,6 +108,15 @@ class ClipAfterStep(StepRule):
                 (step, "applies the unclipped gradients"),
                 [Move(late[0].place, step.place, "before")] if step.scaler is None else [],
             )
+
+    def _cleared_before(self, clip: Clip, optimizer: Optimizer, after: list[Event]) -> bool:
+        """The gradients of the step may be gone when it clips: it belongs to what comes next."""
+        return any(
+            isinstance(each, ZeroGrad)
+            and each.serial < clip.serial
+            and clears(each, optimizer) is not False
+            for each in after
+        )
 
     def _is_for_different_optimizer(
         self, clip: Clip, optimizer: Optimizer, after: list[Event]

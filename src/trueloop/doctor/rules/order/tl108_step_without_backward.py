@@ -108,6 +108,8 @@ class StepWithoutBackward(StepRule):
         """They had a gradient at some time."""
         self._reached: set[Optimizer] = set()
         """A backward may have computed gradients for them."""
+        self._reached_always: set[Optimizer] = set()
+        """So may one that no option leaves out."""
         self._named: NotCalled | None = None
         self._live = False
         """Gradients themselves are seen, at each step."""
@@ -141,7 +143,9 @@ class StepWithoutBackward(StepRule):
     def on_backward(self, event: Backward) -> None:
         self._unsure |= event.create_graph is True  # a later loss may go through its gradients
         for optimizer in self.timeline.optimizers:
-            if optimizer not in self._reached and self._reaches(event, optimizer):
+            known = self._reached if event.guards else self._reached_always
+            if optimizer not in known and self._reaches(event, optimizer):
+                known.add(optimizer)
                 self._reached.add(optimizer)
             if optimizer not in self._fed and feeds(event, optimizer):
                 self._fed.add(optimizer)  # and cleared, where a step found nothing: TL101
@@ -156,6 +160,13 @@ class StepWithoutBackward(StepRule):
             self._check()
 
     def on_ended(self, event: Ended) -> None:
+        first: dict[Location, OptimizerStep] = {}
+        for each in self.timeline.events:
+            if isinstance(each, OptimizerStep) and each.optimizer in self._reached_always:
+                first.setdefault(each.place, each)
+        for place, step in first.items():
+            if not (self._live or self._finds_nothing(step)):
+                self.refute(place)  # with other options its loss is left out
         if not event.unread_backward:
             self._check()
 

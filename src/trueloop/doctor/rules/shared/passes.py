@@ -152,6 +152,8 @@ def called_at_once(event: ModelForward, turn: Turn | None) -> Location | None:
     if event.grad or not event.grad_known or not event.result_used or not event.given:
         return None
     frames = (*event.stack, event.place)
+    if any(each.function.endswith("training_step") for each in frames):
+        return None  # each of its calls has a batch to learn from
     if turn is None and any(names_validation(each) for each in event.given):
         return event.place
     functions = [each.function for each in frames]

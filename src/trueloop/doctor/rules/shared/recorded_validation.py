@@ -6,6 +6,7 @@ import re
 
 from trueloop.doctor.model.events import (
     Backward,
+    Ended,
     FlagsSet,
     GradTaken,
     ModelForward,
@@ -13,7 +14,7 @@ from trueloop.doctor.model.events import (
     OptimizerStep,
     TensorRetained,
 )
-from trueloop.doctor.model.known_values import OpaqueObject, Unknown, contents
+from trueloop.doctor.model.known_values import OpaqueObject, Unknown, Value, contents
 from trueloop.doctor.model.things import Loop, Model, Tensor
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.own_parameters import has_parameters, owners_of_parameters
@@ -21,6 +22,7 @@ from trueloop.doctor.rules.shared.passes import (
     Forwards,
     loops_of,
     named_validation,
+    names_validation,
     pass_of,
     wholes,
 )
@@ -65,6 +67,8 @@ class ValidationRule(Rule):
         """Nothing says that no graph is built, or that it is for the sake of the inputs."""
         if not event.grad_known or self._is_frozen(event.model):
             return False
+        if event.on_models and not event.model.complete:
+            return False  # a method of learning from few samples: it may take gradients itself
         if any(isinstance(each, Tensor) and _is_special(each) for each in event.inputs):
             return False
         return not _has_nothing_to_record(event)
@@ -108,8 +112,10 @@ class ValidationRule(Rule):
         frozen = _are_all_in(self._always_frozen, event.model)
         return frozen and not any(_learns_for(model, event.model) for model in self.trained)
 
-    def recorded(self) -> list[ModelForward]:
-        """The first forward of each pass that builds a graph which nothing uses."""
+    def recorded(self, end: Ended) -> list[ModelForward]:
+        """The first forward of each pass that builds a graph which nothing uses, and which no
+        function hands to its caller as part of a loss."""
+        returned = _forwards_behind(end.handed_on) if not end.whole_program else frozenset()
         found: dict[Loop, ModelForward] = {}
         for forward in self.candidates:
             turn = pass_of(forward)
@@ -118,6 +124,8 @@ class ValidationRule(Rule):
             if turn.loop in self.learning or turn.loop in found:
                 continue
             if forward.serial in self.forwards.used:
+                continue
+            if forward.serial in returned and not names_validation(forward.place.function):
                 continue
             if any(_learns_for(model, forward.model) for model in self.trained):
                 found[turn.loop] = forward
@@ -146,6 +154,16 @@ class ValidationRule(Rule):
                 found.setdefault((kept.place, kept.since), []).append(kept)
         several = [each for each in found.values() if len({kept.turn for kept in each}) > 1]
         return list({each[0].place: each[0] for each in several}.values())
+
+
+def _forwards_behind(values: tuple[Value, ...]) -> frozenset[int]:
+    tensors = (part for each in values for part in (each, *contents(each)))
+    return frozenset(
+        serial
+        for each in tensors
+        if isinstance(each, Tensor) and each.graph
+        for serial in each.forwards
+    )
 
 
 def _are_all_in(frozen: set[Model], model: Model) -> bool:

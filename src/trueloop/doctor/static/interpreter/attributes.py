@@ -170,6 +170,8 @@ def _of_object(m: Interpreter, value: Instance | Thing, name: str, node: ast.AST
             return attribute_of(m, value, name, node)
         if name == "param_groups" and isinstance(value, Optimizer):
             return param_groups(value)
+        if name == "module" and isinstance(value, Optimizer):
+            return value  # of `nn.DataParallel(optimizer)`
         if find_method(value, name) is not None:
             return LibraryMethod(value, name)
         if isinstance(value, Model) and value.wrapper in _PASSES_ON and value.wraps is not None:
@@ -280,6 +282,9 @@ def _emit_transform(m: Interpreter, dataset: Dataset, value: Value, target: ast.
 def _write_to_model(m: Interpreter, owner: Model, name: str, value: object, node: ast.AST) -> None:
     if name == "training":
         write_mode(m, owner, value, node)
+        return
+    if name in ("train", "eval") and isinstance(value, Function):
+        m.expose([owner], name, node)  # `bn.train = lambda mode: bn`: what switches it is not known
         return
     old = owner.children.get(name)
     if isinstance(value, Model):

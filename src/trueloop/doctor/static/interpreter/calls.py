@@ -182,6 +182,7 @@ def _method(
             # `model.get_grads()`: what a module of somebody's own does with its gradients.
             own |= isinstance(receiver, Model) and "grad" in name and "checkpoint" not in name
             m.expose([*everything, receiver] if own else everything, name, node)
+        clears_by_name(m, name, node)
     if isinstance(receiver, Model):
         if not receiver.kind.startswith("torch.nn."):
             m.graph_escapes(name, node, frozenset({receiver}))

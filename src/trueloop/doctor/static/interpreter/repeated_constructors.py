@@ -399,6 +399,7 @@ class _Copying:
         else:
             found.attributes = {name: self.of(each) for name, each in found.attributes.items()}
             found.assigned_at = dict.fromkeys(found.assigned_at, self.turns_begun)
+            found.turns = self.turns_begun
 
     def _guards(self, guards: frozenset[str]) -> frozenset[str]:
         if self.before != self.now:

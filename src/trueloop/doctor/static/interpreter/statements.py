@@ -178,7 +178,7 @@ def assigned_at(m: Interpreter, target: ast.expr, scope: Scope) -> int | None:
     if isinstance(target, ast.Attribute):
         owner = evaluate(m, target.value, scope)
         if isinstance(owner, Instance):
-            return owner.assigned_at.get(target.attr, 0)
+            return owner.assigned_at.get(target.attr, owner.turns)
         # What a module carries from call to call (a membrane potential) is its state, not a record.
         noted = m.attributes_set.get((id(owner), target.attr), (owner, 0))
         return None if m.inside_models else noted[1]

@@ -72,6 +72,7 @@ def new_object(m: Interpreter, cls: Class, node: ast.AST) -> Value:
         return Model(kind=cls.name, complete=complete, names_parameters=names, **common)
     is_trainer = bases and bases[-1].endswith("Trainer")
     found = (TrainerObject if is_trainer else Instance)(cls, key=f"{cls.name}()@{place.line}")
+    found.turns = m.turns_begun
     if bases:
         container_for(m, found)
     return found

@@ -179,6 +179,8 @@ class Instance(Value):
     key: str = ""
     assigned_at: dict[str, int] = field(default_factory=dict)
     """Attribute -> how many turns of loops had begun when it was last assigned afresh."""
+    turns: int = 0
+    """How many had begun when it was made."""
     born: int = field(default_factory=births.__next__)
 
 

@@ -192,6 +192,7 @@ def run_forward(call: LibraryCall, *, direct: bool, functional: bool = False) ->
             model=model,
             training=training,
             inputs=tuple(call.args),
+            on_models=any(isinstance(each, Model) for each in (*call.args, *call.kwargs.values())),
             output=result,
             direct=direct,
             functional=functional,
@@ -441,8 +442,14 @@ def _move(call: LibraryCall) -> Value:
     ):
         how = "dtype" if len(given) == 1 else "both"
         to = next(name for name in given if name.startswith("torch.")).rpartition(".")[2]
-    call.emit(Moved, model=model, how=how, to=to)
+    device = "" if how == "dtype" else _device(call)
+    call.emit(Moved, model=model, how=how, to=to, device=device)
     return model
+
+
+def _device(call: LibraryCall) -> str:
+    """`cpu`, `cuda`, or the key of what `.to(...)` is given first."""
+    return call.name if call.name != "to" else call.machine.key(call.arg(0, "device"))
 
 
 @methods(Model, "requires_grad_")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from trueloop.doctor.model.events import HookSet, Made, Used
 from trueloop.doctor.model.nodes import walk
-from trueloop.doctor.model.things import Model, Thing
+from trueloop.doctor.model.things import Model, Optimizer, Thing
 from trueloop.doctor.model.vocabulary import ASKS_FOR_RANK, DIFFERS_BY_RANK, cuts_by_rank
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.process_environment import WORLD_SIZES
@@ -260,6 +260,9 @@ def _data_parallel(call: LibraryCall) -> Value:
 
 @calls("torch.nn.DataParallel", "torch.nn.parallel.DataParallel")
 def _dp(call: LibraryCall) -> Value:
+    given = call.arg(0, "module")
+    if isinstance(given, Optimizer):  # and `optimizer.module.step()` later, as old examples do
+        return given
     return wrap(call, call.arg(0, "module"), "dp")
 
 

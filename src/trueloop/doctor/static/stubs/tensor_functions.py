@@ -6,13 +6,14 @@ import ast
 
 from trueloop.doctor.model.events import Backward, GradTaken, Used
 from trueloop.doctor.model.known_values import loop_of
+from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.model.randomness import draws
 from trueloop.doctor.model.things import Activation, Optimizer, ParameterCopy, Tensor
 from trueloop.doctor.model.value_events import ColumnsPicked
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.survey import last_name
-from trueloop.doctor.static.interpreter.syntax import written
+from trueloop.doctor.static.interpreter.syntax import shape, written
 from trueloop.doctor.static.interpreter.values import (
     NONE,
     Constant,
@@ -199,12 +200,32 @@ _AS_IT_IS = frozenset(
 
 def _makes_another(call: LibraryCall) -> bool:
     """The method returns a new tensor, on some machine at least (not `.float()`)."""
+    if _is_there_already(call.node):
+        return False
     if call.name in ("contiguous", "pin_memory", "float", "type_as", "to", "type"):
         given = [*call.args, *call.kwargs.values()]
         says = call.name in ("to", "type")
         names = [name for each in given for name in _says(call.machine, each)]
         return says and any(name not in _AS_IT_IS for name in names)
     return True
+
+
+def _is_there_already(node: ast.AST) -> bool:
+    """`nn.Parameter(torch.zeros(3, device=device)).to(device)`, or `.to(device)` inside as well."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        return False
+    if node.func.attr not in ("to", "cuda", "cpu", "half", "bfloat16", "double"):
+        return False
+    moved_to = [shape(each) for each in node.args]
+    return any(
+        (isinstance(each, ast.keyword) and each.arg == "device" and [shape(each.value)] == moved_to)
+        or (
+            isinstance(each, ast.Call)
+            and last_name(each.func) == node.func.attr
+            and [shape(argument) for argument in each.args] == moved_to
+        )
+        for each in walk(node.func.value)
+    )
 
 
 def _says(m: Interpreter, value: Value) -> list[str]:
