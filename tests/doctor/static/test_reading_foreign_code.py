@@ -235,6 +235,135 @@ class Fit:
             self.optimizer.step()
             self.probe_optimizer.step()
 """
+MODE = """
+from elsewhere import inference
+
+def evaluate(model, loader):
+    found = 0
+    with {context}:
+        for x, y in loader:
+            found += (model(x).argmax(1) == y).sum().item()
+    return found
+
+model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.2), nn.Linear(8, 3))
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+train_loader, val_loader = torch.load("loaders.pt")
+for epoch in range(10):
+    for x, y in train_loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    print(evaluate(model, val_loader))
+"""
+SHARPNESS = """
+from elsewhere import sharpness
+
+def train(model, loader):
+    optimizer = {optimizer}
+    for x, y in loader:
+        def closure():
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            return loss
+        optimizer.step(closure)
+
+train(nn.Linear(4, 3), torch.load("loader.pt"))
+"""
+ENGINE = """
+from elsewhere import Scaled
+
+model = nn.Linear(4, 3)
+scaler = torch.amp.GradScaler("cuda")
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+optimizer = {optimizer}
+for x, y in torch.load("loader.pt"):
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = F.cross_entropy(model(x), y)
+    scaler.scale(loss).backward()
+    optimizer.step()
+    scaler.update()
+"""
+BY_HAND = """
+from elsewhere import descend
+
+model = nn.Linear(4, 3)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for x, y in torch.load("loader.pt"):
+    optimizer.zero_grad()
+    F.cross_entropy(model(x), y).backward()
+    {update}
+"""
+WINDOW = """
+from elsewhere import weighed
+
+model = nn.Linear(4, 3)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for i, (x, y) in enumerate(torch.load("loader.pt")):
+    loss = F.cross_entropy(model(x), y)
+    {loss}.backward()
+    if (i + 1) % 4 == 0:
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+NUMBERS = """
+from elsewhere import cost
+
+model = nn.Linear(4, 3)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+running = torch.zeros(())
+for epoch in range(10):
+    for x, y in torch.load("loader.pt"):
+        optimizer.zero_grad()
+        loss = cost(model(x), y)
+        loss.backward()
+        optimizer.step()
+        running += {added}
+"""
+HEAD_LAYER = """
+from elsewhere import make_head
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.fc = nn.Linear(4, 8), nn.Linear(8, 100)
+
+    def forward(self, x):
+        return self.fc(torch.relu(self.body(x)))
+
+net = Net()
+for p in net.parameters():
+    p.requires_grad = False
+{replace}
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x, y in torch.load("loader.pt"):
+    optimizer.zero_grad()
+    F.cross_entropy(net(x), y).backward()
+    optimizer.step()
+"""
+SECONDS = """
+from elsewhere import clock
+
+class Timed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 1))
+
+    def forward(self, x):
+        out = self.layers(x)
+        return out, {second}
+
+net = Timed()
+optimizer = torch.optim.Adam(net.parameters())
+times = []
+for x, y in torch.load("loader.pt"):
+    predicted, seconds = net(x)
+    loss = F.mse_loss(predicted, y)
+    times.append(seconds)
+    optimizer.zero_grad()
+    loss.backward(retain_graph=True)
+    optimizer.step()
+"""
 PAIRS = [
     (
         "TL307", MOVED,
@@ -281,6 +410,19 @@ PAIRS = [
         {"method": "Method()", "trained": "method", "given": "x"},
     ),
     ("TL203", PREDICTOR, {"returned": "loss"}, {"returned": "loss.item()"}),
+    ("TL202", MODE, {"context": "inference(model)"}, {"context": "inference()"}),
+    (
+        "TL102", SHARPNESS,
+        {"optimizer": "sharpness(model.parameters())"},
+        {"optimizer": "torch.optim.LBFGS(model.parameters())"},
+    ),
+    ("TL503", ENGINE, {"optimizer": "Scaled(optimizer, scaler)"}, {"optimizer": "optimizer"}),
+    ("TL106", BY_HAND, {"update": "descend(model, 0.1)"}, {"update": "descend(x, 0.1)"}),
+    ("TL505", WINDOW, {"loss": "weighed(loss)"}, {"loss": "loss"}),
+    ("TL204", NUMBERS, {"added": "loss.detach()"}, {"added": "loss"}),
+    ("TL204", NUMBERS, {"added": "loss.data"}, {"added": "2 * loss"}),
+    ("TL309", HEAD_LAYER, {"replace": "net.fc = make_head(8, 2)"}, {"replace": ""}),
+    ("TL204", SECONDS, {"second": "clock() - 5"}, {"second": "out.square()"}),
     ("TL108", PROBE, {"more": "loss = codes.square().mean()"}, {"more": "print(codes.std())"}),
     ("TL202", PARTS, {"method": "training_step"}, {"method": "evaluate"}),
 ]  # fmt: skip

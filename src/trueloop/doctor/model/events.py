@@ -376,12 +376,9 @@ class Moved(Event):
     """`.to(...)`, `.cuda()`, `.half()`, ... of a model."""
 
     model: Model
-    how: str
-    """`device`, `dtype` or `both`."""
-    to: str = ""
-    """The target of the cast: `half`, `double`, `float16`, ...; empty where unknown."""
-    device: str = ""
-    """The device that it goes to, as a name or the program's expression (in source)."""
+    how: str  # `device`, `dtype` or `both`
+    to: str = ""  # the target of the cast: `half`, `float16`, ...; empty where unknown
+    device: str = ""  # that it goes to: a name, or the program's expression (in source)
 
 
 @dataclass(eq=False, kw_only=True)

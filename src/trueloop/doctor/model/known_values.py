@@ -57,8 +57,6 @@ class Unknown(Value):
     """It is the outcome of comparing the unknown of this key with this constant."""
     number: bool = False
     """It is a plain number, text or flag: whatever it was computed from, no graph leads through."""
-    has_factor: bool = False
-    """It is a product or a quotient."""
     drawn: bool = False
     """It was drawn at random, or read off a clock."""
     text: str | None = None

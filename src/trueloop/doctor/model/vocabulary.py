@@ -14,8 +14,8 @@ RANKS = (
 )
 """Asks which of the processes this is; whether there are several is a separate question."""
 ASKS_FOR_RANK = re.compile(RANKS, re.I)
-RANK_GUARD = re.compile(RANKS + r"|^(not )?[a-z_]{1,8} == 0$", re.I)
-"""The same of a whole condition: `if local == 0` too."""
+RANK_GUARD = re.compile(RANKS + r"|^(not )?([a-z_]{1,8}|[\w.]+\(\)) == 0$", re.I)
+"""The same of a whole condition: `if local == 0`, `if which() == 0` too."""
 DIFFERS_BY_RANK = re.compile(RANKS + r"|world|hostname|getpid|shard|replica", re.I)
 """Speaks of what differs between the processes."""
 

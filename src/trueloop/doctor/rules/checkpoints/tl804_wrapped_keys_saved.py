@@ -82,7 +82,7 @@ class WrappedKeysSaved(Rule):
             self._loaded.add(event.thing)
             loaded = checkpoint_of(event.state)
             file = self._files.load_of(loaded) if loaded is not None else None
-            if file is not None and not event.thing.wrapper:
+            if file is not None and event.thing.known and not event.thing.wrapper:
                 self._bare.append(file)
             if loaded is not None and event.thing.wrapper:
                 self._into.add((loaded.file, event.thing.wrapper))

@@ -109,7 +109,7 @@ class StepWithoutBackward(StepRule):
         self._reached: set[Optimizer] = set()
         """A backward may have computed gradients for them."""
         self._reached_always: set[Optimizer] = set()
-        """So may one that no option leaves out."""
+        """So may one that runs whatever the options are."""
         self._named: NotCalled | None = None
         self._live = False
         """Gradients themselves are seen, at each step."""

@@ -56,6 +56,7 @@ from trueloop.doctor.model.events import (
 )
 from trueloop.doctor.model.findings import Insert, Remedy, Replace
 from trueloop.doctor.model.things import Optimizer, Scaler
+from trueloop.doctor.rules.order.tl102_missing_zero_grad import is_plain
 from trueloop.doctor.rules.shared.evidence import ignores_gradient_scale
 from trueloop.doctor.rules.shared.step_order import (
     StepRule,
@@ -93,6 +94,8 @@ class StepBypassesScaler(StepRule):
     def _scaled(self, step: OptimizerStep, window: list[Event]) -> tuple[Backward, bool] | None:
         """The scaled backward, and whether its gradients were unscaled."""
         optimizer = step.optimizer
+        if not is_plain(optimizer):
+            return None  # of somebody's own: it may unscale
         scaled: Backward | None = None
         unscaled = False
         for event in window:

@@ -199,7 +199,7 @@ class AccumulationNotAveraged(StepRule):
         )
 
     def _remains(self, step: OptimizerStep) -> _Remains:
-        """What an optimizer that divides the scale of gradients away leaves of it."""
+        """The part of the factor that an optimizer like Adam does not divide away."""
         optimizer = step.optimizer
         if not ignores_gradient_scale(optimizer):
             return "all"

@@ -6,7 +6,11 @@ import ast
 from typing import Any
 
 from trueloop.doctor.model.arithmetic import is_hashable
-from trueloop.doctor.model.events import AttributeSet, GradRead, Replaced, TensorRetained
+from trueloop.doctor.model.events import (
+    GradRead,
+    Replaced,
+    TensorRetained,
+)
 from trueloop.doctor.model.known_values import loop_of
 from trueloop.doctor.model.things import (
     NOWHERE,
@@ -23,10 +27,6 @@ from trueloop.doctor.model.things import (
 )
 from trueloop.doctor.model.value_events import TransformSet
 from trueloop.doctor.static.interpreter import imports
-from trueloop.doctor.static.interpreter.attribute_uses import (
-    attributes_read,
-    hands_parameters_of,
-)
 from trueloop.doctor.static.interpreter.calls import enter, has_decorator
 from trueloop.doctor.static.interpreter.canonical_names import canonical
 from trueloop.doctor.static.interpreter.derived_containers import container_in, held_item
@@ -34,9 +34,9 @@ from trueloop.doctor.static.interpreter.emptied_holders import is_let_go
 from trueloop.doctor.static.interpreter.inference import guess, is_no_tensor
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.keys import put_in_turn
+from trueloop.doctor.static.interpreter.model_attributes import write_to_model
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, find_method
 from trueloop.doctor.static.interpreter.syntax import written
-from trueloop.doctor.static.interpreter.user_objects import is_plain_helper
 from trueloop.doctor.static.interpreter.values import (
     KEY,
     Class,
@@ -55,10 +55,11 @@ from trueloop.doctor.static.interpreter.values import (
     Value,
     constant,
     kept,
+    tensors_behind,
 )
 from trueloop.doctor.static.stubs.containers import item_in
 from trueloop.doctor.static.stubs.manual_updates import GRADIENT, set_gradient
-from trueloop.doctor.static.stubs.modes import mode_of, write_mode
+from trueloop.doctor.static.stubs.modes import mode_of
 from trueloop.doctor.static.stubs.optimizers import (
     holder_of,
     param_groups,
@@ -235,7 +236,9 @@ def _of_unknown(m: Interpreter, value: Unknown, name: str) -> Value:
     if found is None and find_method(value, name) is not None:
         return LibraryMethod(value, name)
     if found is None:
-        fresh = Unknown(f"{value.key}.{name}", (value,), loop_variant=value.loop_variant)
+        graph = any(each.forwards for each in tensors_behind([value]))
+        of = () if graph and name == "data" else (value,)  # `.data` leaves the graph behind
+        fresh = Unknown(f"{value.key}.{name}", of, loop_variant=value.loop_variant)
         # Of a batch, an `.image` is not a module; of a trainer, an `.optimizer` is an optimizer.
         found = value.attributes[name] = guess(m, name, fresh, m.modules[-1])
     return found
@@ -253,7 +256,7 @@ def write(m: Interpreter, owner: Any, name: str, value: Any, node: ast.AST) -> N
     if isinstance(owner, Tensor):
         set_attribute(m, owner, name, value, node)
     elif isinstance(owner, Model):
-        _write_to_model(m, owner, name, as_part(m, name, value, node), node)
+        write_to_model(m, owner, name, as_part(m, name, value, node), node)
     elif isinstance(owner, Optimizer) and name == "param_groups":
         set_groups(m, owner, value, node)
     elif isinstance(owner, (Thing, Instance, OpaqueObject, Unknown)):
@@ -277,84 +280,6 @@ def _emit_transform(m: Interpreter, dataset: Dataset, value: Value, target: ast.
     whole = target.value if isinstance(target, ast.Attribute) else None
     if isinstance(whole, ast.Attribute) and whole.attr == "dataset":
         m.emit(TransformSet, target, dataset=dataset, part=written(whole.value), value=value)
-
-
-def _write_to_model(m: Interpreter, owner: Model, name: str, value: object, node: ast.AST) -> None:
-    if name == "training":
-        write_mode(m, owner, value, node)
-        return
-    if name in ("train", "eval") and isinstance(value, Function):
-        m.expose([owner], name, node)  # `bn.train = lambda mode: bn`: what switches it is not known
-        return
-    old = owner.children.get(name)
-    if isinstance(value, Model):
-        owner.children[name] = value
-        value.parents.append(owner)
-        owner.attributes.pop(name, None)
-        if old is not None and old is not value:
-            m.emit(Replaced, node, model=owner, attribute=name, old=old, new=value)
-        elif old is None and not owner.complete and not _is_self(m, owner):
-            # A layer of a model that is not understood: as likely as not it had one there.
-            m.emit(Replaced, node, model=owner, attribute=name, old=None, new=value)
-    else:
-        if old is not None:
-            del owner.children[name]
-        owner.attributes[name] = value
-    _emit_write(m, owner, name, value, node)
-
-
-def _emit_write(m: Interpreter, owner: Model, name: str, value: object, node: ast.AST) -> None:
-    what, spelled, used, comma, helper = NOWHERE, "", None, False, ""
-    held: dict[str, Any] = {}
-    if isinstance(value, (Sequence, DictValue)):
-        what = m.place(m.assigned) if m.assigned is not None else NOWHERE
-        comma = _has_trailing_comma(m.assigned)
-        spelled = _spelling_of_nn(m)
-        used = reads(owner.cls, name) if isinstance(owner.cls, Class) else None
-    elif isinstance(value, Instance) and isinstance(owner.cls, Class):
-        helper = value.cls.name if is_plain_helper(value.cls) else ""
-        used, held = bool(helper) and reads(owner.cls, name), value.attributes
-    m.emit(
-        AttributeSet, node, model=owner, attribute=name, value=value,
-        what=what, nn=spelled, read=used, trailing_comma=comma, helper=helper,
-        helper_attributes=held,
-    )  # fmt: skip
-
-
-def _has_trailing_comma(node: ast.expr | None) -> bool:
-    """`value,`: a tuple of one that no brackets show."""
-    if not isinstance(node, ast.Tuple) or len(node.elts) != 1:
-        return False
-    inner = node.elts[0]
-    return (node.lineno, node.col_offset) == (inner.lineno, inner.col_offset)
-
-
-def _spelling_of_nn(m: Interpreter) -> str:
-    """How the current file writes `torch.nn`."""
-    scope = m.namespaces.get(id(m.modules[-1]))
-    names = scope.variables.items() if scope is not None else ()
-    found = {value.name: name for name, value in names if isinstance(value, LibraryName)}
-    if "torch.nn" in found:
-        return found["torch.nn"]
-    return f"{found['torch']}.nn" if "torch" in found else ""
-
-
-def reads(cls: Class, attribute: str) -> bool:
-    """A method of a class, other than `__init__`, reads `self.attribute`, and none hands out the
-    parameters of what it has."""
-    found = False
-    for kind in cls.lineage():
-        for method in kind.namespace.values() if isinstance(kind, Class) else ():
-            if not isinstance(method, Function) or method.name.endswith("__init__"):
-                continue
-            if method.name != "forward" and attribute in hands_parameters_of(method.node):
-                return False
-            found |= attribute in attributes_read(method.node)
-    return found
-
-
-def _is_self(m: Interpreter, owner: Model) -> bool:
-    return owner.made.line > 0 and bool(m.functions) and m.functions[-1].endswith("__init__")
 
 
 def item_of(m: Interpreter, value: Any, index: Any, node: ast.AST) -> Value:

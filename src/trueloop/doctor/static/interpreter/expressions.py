@@ -206,7 +206,6 @@ def _arithmetic(m: Interpreter, sign: ast.operator, left: Any, right: Any, node:
     found = m.unknown(node, (left, right), key=f"({a} {_SIGNS.get(type(sign), '?')} {b})")
     counts = isinstance(sign, (ast.Add, ast.Sub)) and isinstance(left, Checkpoint)
     found.shape = shapes.of_arithmetic(sign, left, right)
-    found.has_factor = isinstance(sign, (ast.Mult, ast.Div))
     # `checkpoint["epoch"] + 1`: a number, which leads to no state.
     found.number = is_number(right) and (counts or is_number(left))
     return found

@@ -34,7 +34,7 @@ def note_fetch(m: Interpreter, function: Value | None, args: list[Value], result
         receiver = function.receiver if isinstance(function, (Method, LibraryMethod)) else None
         if isinstance(receiver, (Model, Tensor, Sequence, DictValue)):
             return
-        if any(_has_data(each) for each in (receiver, *args)):
+        if any(_has_data(each) or id(each) in m.fetches for each in (receiver, *args)):
             return
     _note(m, result, following=following)
 

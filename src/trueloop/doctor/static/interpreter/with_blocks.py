@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from trueloop.doctor.model.known_values import contents
@@ -133,7 +133,10 @@ def within(
     """Run something inside one context."""
     if isinstance(context, OpaqueObject):
         bind(context.entered or context)
-        return inside_foreign(m, context, inside)
+        models = _models_of(context)
+        return inside_foreign(
+            m, context, lambda: _with_open_modes(m, models, inside) if models else inside()
+        )
     if isinstance(context, Instance) and context.cls.lookup("__enter__") is not None:
         bind(m.call_value(m.attribute(context, "__enter__", node), [], node=node))
         signal = inside()
@@ -143,21 +146,40 @@ def within(
     if isinstance(context, GeneratorContext):
         return inside_generator(m, context, inside, bind, node)
     bind(context if isinstance(context, Thing) else m.unknown(node, (context,)))
-    if not _has_model(context):
-        return inside()
-    # Nobody knows what it does with the model: `eval_mode(model)` may stop recording, too.
+    models = [] if isinstance(context, Model) else _models_of(context)
+    return _with_open_modes(m, models, inside) if models else inside()
+
+
+def _with_open_modes(m: Interpreter, models: Sequence[Model], inside: Body) -> ControlFlow | None:
+    """Nobody knows what the context does with its models: `eval_mode(model)` switches them, and may
+    stop recording, too."""
+    before = {member: member.training for model in models for member in model.family()}
+    for member in before:
+        member.training = None
     m.grad.append(m.grad[-1] and None)
     try:
         return inside()
     finally:
         m.grad.pop()
+        for member, training in before.items():
+            if member.training is None:
+                member.training = training
 
 
-def _has_model(context: object, depth: int = 3) -> bool:
+def _models_of(context: object, depth: int = 3) -> list[Model]:
+    """The models that something unknown was made of."""
     if isinstance(context, Model):
-        return depth < 3
-    parts = context.of[:6] if isinstance(context, Unknown) else contents(context)
-    return depth > 0 and any(_has_model(part, depth - 1) for part in parts)
+        return [context]
+    parts: Iterable[object] = contents(context)
+    if isinstance(context, Unknown):
+        parts = context.of[:6]
+    elif isinstance(context, OpaqueObject) and not context.kind.startswith(_KNOWN):
+        parts = context.arguments.values()
+    return [model for part in parts if depth for model in _models_of(part, depth - 1)]
+
+
+_KNOWN = ("torch", "contextlib", "accelerate", "lightning", "deepspeed", "apex", "tqdm")
+"""Packages whose contexts do not switch the modes of a model."""
 
 
 def inside_foreign(m: Interpreter, context: OpaqueObject, inside: Body) -> ControlFlow | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from trueloop.doctor.model.things import Tensor
-from trueloop.doctor.static.interpreter.values import Constant, Unknown, Value
+from trueloop.doctor.static.interpreter.values import Constant, Value
 
 
 def averages(sign: ast.operator, left: Value, right: Value, node: ast.AST) -> int:
@@ -43,10 +43,3 @@ def is_literal(node: ast.AST) -> bool:
     """The right side of an operation is a number as it is written."""
     right = node.value if isinstance(node, ast.AugAssign) else getattr(node, "right", None)
     return isinstance(right, ast.Constant)
-
-
-def has_factor(value: object, depth: int = 4) -> bool:
-    """Something that is not known was multiplied or divided: a loss, where it is one."""
-    if not isinstance(value, Unknown) or not depth:
-        return False
-    return value.has_factor or any(has_factor(each, depth - 1) for each in value.of)

@@ -366,7 +366,10 @@ def _mark(call: LibraryCall, value: Value, model: Model, serial: int, depth: int
     if isinstance(value, Unknown) and value.number:
         return value  # `.item()` and `.numpy()` leave the graph behind
     if isinstance(value, (Unknown, OpaqueObject)):
-        value = derive(m, call.node, *tensors_in(m, value, call.node))
+        behind = tensors_in(m, value, call.node)
+        if depth < 3 and not behind:
+            return value  # beside its output: seconds, a name, a count
+        value = derive(m, call.node, *behind)
     if isinstance(value, Tensor):
         if value.dtype in WITHOUT_FRACTION:
             return value

@@ -170,8 +170,8 @@ def _step(call: LibraryCall) -> Value:
     given = closure is not None and not (isinstance(closure, Constant) and closure.value is None)
     result: Value = NONE
     note_own_step(call.receiver)
-    if given and not call.receiver.known and not isinstance(closure, Function):
-        call.receiver.own_step = True
+    if given and not call.receiver.known:
+        call.receiver.own_step = True  # as likely as not one that clears by itself (SAM)
     own = _own(call)
     if own is not None and not any(each is call.receiver for each in call.machine.receivers):
         result, has_stepped = _run_own(call, own)

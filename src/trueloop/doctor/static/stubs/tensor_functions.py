@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import ast
-
 from trueloop.doctor.model.events import Backward, GradTaken, Used
 from trueloop.doctor.model.known_values import loop_of
-from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.model.randomness import draws
-from trueloop.doctor.model.things import Activation, Optimizer, ParameterCopy, Tensor
+from trueloop.doctor.model.things import Activation, Optimizer, Tensor
 from trueloop.doctor.model.value_events import ColumnsPicked
-from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
-from trueloop.doctor.static.interpreter.survey import last_name
-from trueloop.doctor.static.interpreter.syntax import shape, written
 from trueloop.doctor.static.interpreter.values import (
     NONE,
     Constant,
@@ -27,7 +21,7 @@ from trueloop.doctor.static.stubs import constant_gradients, padded_lists, tenso
 from trueloop.doctor.static.stubs.batch_means import notice_mean
 from trueloop.doctor.static.stubs.manual_updates import cleared, notice, owner_of
 from trueloop.doctor.static.stubs.one_hot import sum_over_classes
-from trueloop.doctor.static.stubs.options import default_texts
+from trueloop.doctor.static.stubs.parameter_copies import copy_of
 from trueloop.doctor.static.stubs.statistics import notice as notice_statistic
 from trueloop.doctor.static.stubs.tensors import (
     add_up,
@@ -120,7 +114,9 @@ def _detach_unknown(call: LibraryCall) -> Value:
     for each in tensors_behind([call.receiver]):
         if each.forwards:
             call.emit(Used, what="torch.Tensor.detach", subject=each)
-    return call.unknown(call.receiver)
+    found = call.unknown(call.receiver)
+    found.of = ()  # no graph leads through it
+    return found
 
 
 @methods(Tensor, "item", "tolist", "numpy")
@@ -147,20 +143,6 @@ def _about(call: LibraryCall) -> Value:
     return found
 
 
-def _inside_out(node: ast.AST) -> str:
-    """`nn.Parameter(value).to(device)` as `nn.Parameter(value.to(device))`; empty if it is not
-    written so."""
-    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
-        return ""
-    made = node.func.value
-    if not (isinstance(made, ast.Call) and last_name(made.func) == "Parameter" and made.args):
-        return ""
-    if isinstance(made.args[0], ast.Starred):
-        return ""
-    value = ast.Call(ast.Attribute(made.args[0], node.func.attr), node.args, node.keywords)
-    return written(ast.Call(made.func, [value, *made.args[1:]], made.keywords))
-
-
 @methods(Tensor, "to", "cuda", "cpu", "float", "half", "double", "bfloat16", "type", "type_as",
          "long", "view", "reshape", "flatten", "squeeze", "unsqueeze", "permute", "transpose",
          "contiguous", "expand", "expand_as", "clone", "t", "pin_memory", "reshape_as", "view_as",
@@ -185,56 +167,11 @@ def _same(call: LibraryCall) -> Value:
         tensor.requires_grad = needs is not False
         flagged(call.machine, tensor, needs, call.node)
         return tensor
-    matters = tensor.is_parameter and (tensor.requires_grad or draws(call.node))
-    if matters and _makes_another(call):
-        made.copy = ParameterCopy(tensor, call.name, call.place, _inside_out(call.node))
+    if tensor.is_parameter and (tensor.requires_grad or draws(call.node)):
+        made.copy = copy_of(call, tensor)
     if call.name == "retain_grad":
         return NONE
     return made
-
-
-_AS_IT_IS = frozenset(
-    ("cpu", "torch.float32", "torch.float", "torch.FloatTensor", "True", "False", "", "None")
-)
-
-
-def _makes_another(call: LibraryCall) -> bool:
-    """The method returns a new tensor, on some machine at least (not `.float()`)."""
-    if _is_there_already(call.node):
-        return False
-    if call.name in ("contiguous", "pin_memory", "float", "type_as", "to", "type"):
-        given = [*call.args, *call.kwargs.values()]
-        says = call.name in ("to", "type")
-        names = [name for each in given for name in _says(call.machine, each)]
-        return says and any(name not in _AS_IT_IS for name in names)
-    return True
-
-
-def _is_there_already(node: ast.AST) -> bool:
-    """`nn.Parameter(torch.zeros(3, device=device)).to(device)`, or `.to(device)` inside as well."""
-    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
-        return False
-    if node.func.attr not in ("to", "cuda", "cpu", "half", "bfloat16", "double"):
-        return False
-    moved_to = [shape(each) for each in node.args]
-    return any(
-        (isinstance(each, ast.keyword) and each.arg == "device" and [shape(each.value)] == moved_to)
-        or (
-            isinstance(each, ast.Call)
-            and last_name(each.func) == node.func.attr
-            and [shape(argument) for argument in each.args] == moved_to
-        )
-        for each in walk(node.func.value)
-    )
-
-
-def _says(m: Interpreter, value: Value) -> list[str]:
-    """A device or a type by its name; nothing where it is unknown: it may be the CPU."""
-    if isinstance(value, Unknown):
-        names = default_texts(m, value)
-        return [*names, *(name for part in value.of for name in _says(m, part))]
-    name = constant(value, getattr(value, "name", None))
-    return [str(name)] if isinstance(name, (str, int)) else []
 
 
 @methods(Tensor, "mean", "sum")

@@ -29,7 +29,7 @@ from trueloop.doctor.static.stubs import constant_gradients, tensor_shapes as sh
 from trueloop.doctor.static.stubs.column_choices import where_chosen
 from trueloop.doctor.static.stubs.group_means import notice_group
 from trueloop.doctor.static.stubs.label_order import notice_slice
-from trueloop.doctor.static.stubs.loss_averages import averages, has_factor, is_literal
+from trueloop.doctor.static.stubs.loss_averages import averages, is_literal
 from trueloop.doctor.static.stubs.manual_updates import GRADIENT, notice, set_gradient
 from trueloop.doctor.static.stubs.smooth_maxima import factors_taken_back
 from trueloop.doctor.static.stubs.thawing import thaws_later
@@ -146,8 +146,8 @@ def as_tensor(m: Interpreter, value: Value | None, node: ast.AST) -> Tensor:
     if isinstance(value, Tensor):
         return value
     made = derive(m, node, *tensors_in(m, value, node), keeps_loss=True)
-    if made.is_loss and has_factor(value):
-        made.divided = None
+    if made.is_loss and isinstance(value, Unknown):
+        made.divided = None  # what it went through may have divided it
     if isinstance(value, Unknown) and value.of and value.key.endswith("]"):
         made.rows_index = m.key(value.of[-1])
     return made
