@@ -124,6 +124,7 @@ class BackwardNeverStepped(StepRule):
     def on_backward(self, event: Backward) -> None:
         models = event.loss.models if event.loss is not None else ()
         evaluated = any(each.covers(model) for each in self._evaluated for model in models)
+        evaluated |= bool(self._evaluated) and not models  # of one that was not read
         # Where `autograd.grad` was called, a penalty has had the gradient of the input.
         if evaluated or (self._is_for_input(event) and not self._taken):
             self._looked_at.add(event.place)
