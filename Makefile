@@ -141,8 +141,8 @@ $(TORCH_VENV)/.ready: pyproject.toml constraints.txt
 # constraints.txt pins the CPU build of torch, so that a fresh clone does not pull gigabytes of CUDA.
 # The pip that comes with Python 3.11 takes twice as long as a new one, which that of $(PYTHON) installs
 # where it has one. Either would write the byte code at its end, and of much that nothing imports here:
-# the second core writes it beside. Some packages have files for other Pythons, and of a file that is
-# half written Python makes the byte code again.
+# the second core writes it beside, until pip has ended and both cores write the rest. Some packages
+# have files for other Pythons, and of a file that is half written Python makes the byte code again.
 NOT_COMPILED := /tests?/|/transformers/models/(?!auto|gpt2|llama)[a-z]|/plotly/graph_objs/
 NOT_COMPILED := $(NOT_COMPILED)|/(pip|setuptools|mypyc?)/|/sympy/(physics|stats)/
 NOT_COMPILED := $(NOT_COMPILED)|/(jedi|prompt_toolkit|pydantic|wcwidth|werkzeug)/|/numpy/distutils/
@@ -158,8 +158,12 @@ $(READY): pyproject.toml constraints.txt
 		{ $(BIN)/python -m ensurepip && \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile \
-		-c constraints.txt -e '.[dev]' & install=$$!; \
-	while kill -0 $$install 2> $(VENV)/kill.txt; do $(COMPILED) || true; sleep 1; done; wait $$install
+		-c constraints.txt -e '.[dev]' & install=$$!; exec 2> $(VENV)/kill.txt; \
+	while kill -0 $$install; do \
+		$(COMPILED) & compile=$$!; \
+		while kill -0 $$install && kill -0 $$compile; do sleep 0.3; done; \
+		kill $$compile; wait $$compile; sleep 0.3; \
+	done; wait $$install
 	@$(COMPILED) -j 2 || true
 	touch $@
 
