@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -11,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from watched_scripts import FIRST, HEAD, WATCH, alone_and_watched, run, run_warm, trueloop
+from watched_scripts import FIRST, HEAD, WATCH, alone_and_watched, run_warm, trueloop
+
+import warm_torchrun
 
 GOOD = (
     HEAD
@@ -188,17 +189,18 @@ def test_the_place_is_the_users_own_wherever_the_program_has_gone(tmp_path: Path
 
 
 def test_ranks_have_one_report(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(BAD.replace("print(update)", "") + "train(6)")
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone",
-         "-m", "trueloop", "watch", "--exit-code", "train.py"],
-        cwd=tmp_path, capture_output=True, text=True, env=environment,
+    text = BAD.replace(FIRST, "").replace("print(update)", "")
+    (tmp_path / "train.py").write_text(text + "train(6)")
+    words = ["--nproc-per-node", "2", "--standalone", "-m", "trueloop", "watch", "--exit-code"]
+    process = warm_torchrun.start(
+        [*words, "train.py"], tmp_path / "ranks", cwd=tmp_path, text=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
-    assert done.returncode == 1
-    assert done.stderr.count("TL101 error") == 1
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert err.count("TL101 error") == 1
     closing = "trueloop: watched 12 updates of 2 optimizers on 2 ranks; 1 error"
-    assert done.stderr.count(closing) == 1
+    assert err.count(closing) == 1
 
 
 def test_a_module_is_watched(tmp_path: Path) -> None:
@@ -218,8 +220,6 @@ def test_inside_of_pytest(own: bool, tmp_path: Path) -> None:
     text = "import trueloop\n" + BAD.replace(FIRST, "")
     (tmp_path / "test_own.py").write_text(f"{text}def test_it():\n{block}{expected}")
     pytest_ = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-s", "test_own.py"]
-    done = (
-        run([sys.executable, *pytest_], tmp_path) if own else run_warm([*WATCH, *pytest_], tmp_path)
-    )
+    done = run_warm([*([sys.executable] if own else WATCH), *pytest_], tmp_path)
     assert b"1 passed" in done.out
     assert done.err.count("TL101 error") == 1
