@@ -107,10 +107,17 @@ def trees() -> dict[Path, ast.Module]:
         gc.enable()
 
 
-def imports(tree: ast.AST, *, types: bool = True) -> Iterator[str]:
+@functools.cache
+def nodes_of(path: Path) -> list[ast.AST]:
+    """Those that several tests look for: a walk through all files takes a second."""
+    kinds = (ast.Import, ast.ImportFrom, ast.If, ast.ClassDef, ast.FunctionDef,
+             ast.AsyncFunctionDef, ast.arguments)  # fmt: skip
+    return [node for node in ast.walk(trees()[path]) if isinstance(node, kinds)]
+
+
+def imports(nodes: list[ast.AST], *, types: bool = True) -> Iterator[str]:
     """Names below `trueloop` that a file imports, wherever the import stands; without `types` what
     only the type checker sees is left out."""
-    nodes = list(ast.walk(tree))
     for_types = {
         id(inner)
         for node in ([] if types else nodes)
@@ -142,7 +149,7 @@ def edges(*, types: bool = True) -> list[tuple[str, str]]:
         (module_name(path), target)
         for path in FILES
         if module_name(path)  # the public face lists everything and is on no floor
-        for target in imports(trees()[path], types=types)
+        for target in imports(nodes_of(path), types=types)
         if target != "__version__"
     ]
 
@@ -228,7 +235,7 @@ def test_no_file_over_500_lines_and_no_function_over_60() -> None:
         assert text.count("\n") <= 500, (
             f"{path.relative_to(SOURCE)} has {text.count(chr(10))} lines"
         )
-        for node in ast.walk(trees()[path]):
+        for node in nodes_of(path):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 length = (node.end_lineno or 0) - node.lineno + 1
                 if node.name == LONG_BY_ITS_DOCSTRING:
@@ -286,7 +293,7 @@ def test_no_two_classes_of_one_name() -> None:
     doubled = recurring(
         (node.name, module_name(path))
         for path in FILES
-        for node in ast.walk(trees()[path])
+        for node in nodes_of(path)
         if isinstance(node, ast.ClassDef) and node.name != INHERITED_NAME
     )
     assert not doubled, f"give one of each pair a name of its own: {doubled}"
@@ -303,7 +310,7 @@ def test_the_reader_returns_values_of_known_types() -> None:
         node
         for folder in ("model", "static")
         for path in (SOURCE / "doctor" / folder).rglob("*.py")
-        for node in ast.walk(trees()[path])
+        for node in nodes_of(path)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.returns is not None
     ]
     of_any = sorted(node.name for node in functions if ast.unparse(node.returns or node) == "Any")
@@ -322,7 +329,7 @@ def test_the_live_doctor_says_of_what_type_its_parameters_are() -> None:
     annotations = [
         argument.annotation
         for path in (SOURCE / "doctor/live").rglob("*.py")
-        for node in ast.walk(trees()[path])
+        for node in nodes_of(path)
         if isinstance(node, ast.arguments)
         for argument in (
             *node.posonlyargs, *node.args, *node.kwonlyargs, node.vararg, node.kwarg

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 import torch
 
+from trueloop.cli import options
 from trueloop.cli._one_run import check_free, new_path
 from trueloop.cli.options import settings_from, task_first, train_parser
 from trueloop.errors import ConfigError, RunError
@@ -139,8 +141,12 @@ def test_bad_options_are_one_line_and_leave_nothing(
 
 
 @pytest.mark.parametrize("task", ["spiral", "table", "images", "text"])
-def test_what_a_mistyped_number_is_told_to_be_is_understood(task: str) -> None:
+def test_what_a_mistyped_number_is_told_to_be_is_understood(
+    task: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The value in the message is one that the option takes, and may have."""
+    # Made anew for each of a hundred command lines, it would take most of the time.
+    monkeypatch.setattr(options, "train_parser", functools.cache(train_parser))
     numbers = [a.option_strings[0] for a in train_parser(task, load(task))._actions
                if a.metavar in ("N", "X")]  # fmt: skip
     assert len(numbers) > 25
