@@ -626,29 +626,18 @@ def test_a_wrapper_by_an_option_is_there_in_all_runs_or_in_none(
 
 
 UNDIVIDED = """
-optimizer = torch.optim.{optimizer}
+optimizer = torch.optim.{optimizer}(model.parameters(), lr=0.1)
 for i, (x, y) in enumerate(loader):
     loss = F.cross_entropy(model(x), y)
     loss.backward()
     if (i + 1) % 4 == 0:
-        {clip}
         optimizer.step()
         optimizer.zero_grad()
 """
-CLIP = "nn.utils.clip_grad_norm_(model.parameters(), 1.0)"
 
 
-@pytest.mark.parametrize(
-    ("optimizer", "clip", "severity", "says"),
-    [
-        ("SGD(model.parameters(), lr=0.1)", "pass", "warning", "4` times too large."),
-        ("AdamW(model.parameters(), weight_decay=0.1)", "pass", "advice", "`AdamW` divides this"),
-        ("Adam(model.parameters())", "pass", "advice", "`eps` is relatively smaller."),
-        ("Adam(model.parameters(), weight_decay=0.1)", "pass", "warning", "weight decay with it."),
-        ("AdamW(model.parameters())", CLIP, "warning", "what the clipping has done before."),
-    ],
-)
-def test_what_adam_leaves_of_a_factor(optimizer: str, clip: str, severity: str, says: str) -> None:
-    (only,) = found(UNDIVIDED.format(optimizer=optimizer, clip=clip))
-    assert (only.code, only.severity) == ("TL505", severity)
-    assert says in only.message
+@pytest.mark.parametrize(("optimizer", "divides"), [("SGD", False), ("AdamW", True)])
+def test_what_adam_leaves_of_a_factor(optimizer: str, divides: bool) -> None:
+    (only,) = found(UNDIVIDED.format(optimizer=optimizer))
+    assert (only.code, only.severity) == ("TL505", "warning")
+    assert ("`AdamW` divides this away" in only.message) is divides

@@ -78,7 +78,6 @@ from trueloop.doctor.model.things import Model, Optimizer
 from trueloop.doctor.rules.order.tl102_missing_zero_grad import is_plain
 from trueloop.doctor.rules.shared.gradient_uses import Use, by_hand, use_of
 from trueloop.doctor.rules.shared.step_order import (
-    LEAVES_ALONE,
     StepRule,
     backwards,
     clears,
@@ -376,15 +375,11 @@ class BackwardNeverStepped(StepRule):
                 # Only what got hold of the optimizer, or hangs on backward, acts later on.
                 if isinstance(event, EscapedToUnknown) and _stays(event, optimizer):
                     return True
-            elif (
-                may_change_gradients(event, optimizer)
-                or (_hands_over(event, lost, optimizer))
-                or (
-                    by_hand(event, optimizer)
-                    and not (isinstance(event, GradRead) and self._is_only_looked_at(event))
-                    and event.place.line not in edited
-                    and (event.place.path, event.place.function) not in clips
-                )
+            elif may_change_gradients(event, optimizer) or (
+                by_hand(event, optimizer)
+                and not (isinstance(event, GradRead) and self._is_only_looked_at(event))
+                and event.place.line not in edited
+                and (event.place.path, event.place.function) not in clips
             ):
                 return True
         return False
@@ -464,19 +459,6 @@ class BackwardNeverStepped(StepRule):
 def _stays(event: EscapedToUnknown, optimizer: Optimizer) -> bool:
     return may_change_gradients(event, optimizer) and (
         "hook" in event.callee or any(thing is optimizer for thing in event.things)
-    )
-
-
-def _hands_over(event: Event, lost: Backward, optimizer: Optimizer) -> bool:
-    """In the iteration of the backward, the network goes to code that may update it by hand."""
-    return (
-        isinstance(event, EscapedToUnknown)
-        and inside(event, micro(lost))
-        and not LEAVES_ALONE.search(event.callee)
-        and any(
-            isinstance(thing, Model) and has_parameters_of(optimizer, thing)
-            for thing in event.things
-        )
     )
 
 

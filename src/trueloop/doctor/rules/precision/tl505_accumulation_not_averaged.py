@@ -58,17 +58,13 @@ tokens, gradients divided afterwards, several losses of one batch or one per tas
 reduction. A smooth maximum that is divided by its own slope (`softplus(8 * z).mean() / 8`) is not
 averaged by it, nor is the average of the losses of one batch (`(first + second) / 2`), unless it
 has as many of them as the update has micro-batches. It is advice where N is an option whose
-default is 1, and under Adam and its like without clipping and without a weight decay that goes
-through the gradients: they divide the factor away.
+default is 1.
 """
 
 from __future__ import annotations
 
-from typing import Literal
-
 from trueloop.doctor.model.events import (
     Backward,
-    Clip,
     Event,
     ModelForward,
     OptimizerStep,
@@ -182,8 +178,7 @@ class AccumulationNotAveraged(StepRule):
         return fetched.pop() if one_model and len(fetched) == 1 else 0
 
     def _report(self, step: OptimizerStep, backward: Backward, size: str) -> None:
-        remains = self._remains(step)
-        says = _SAYS[remains].format(optimizer=_class_of(step.optimizer))
+        says = _says_of(step.optimizer)
         self.report(
             backward.place,
             f"Each loss is the mean over its micro-batch and is not divided by `{size}`:"
@@ -195,35 +190,19 @@ class AccumulationNotAveraged(StepRule):
                 )
             ],
             fix=_remedy(backward, size),
-            severity="advice" if remains == "eps" or accumulates_by_option(step) else None,
+            severity="advice" if accumulates_by_option(step) else None,
         )
 
-    def _remains(self, step: OptimizerStep) -> _Remains:
-        """The part of the factor that an optimizer like Adam does not divide away."""
-        optimizer = step.optimizer
-        if not ignores_gradient_scale(optimizer):
-            return "all"
-        if any(isinstance(each, Clip) for each in self.window(optimizer)):
-            return "clipping"
-        decay = optimizer.arguments.get("weight_decay")
-        decoupled = _class_of(optimizer).endswith(("W", "Lion"))
-        is_felt = isinstance(decay, (int, float)) and decay >= _FELT and not decoupled
-        return "weight decay" if is_felt else "eps"
 
-
-def _class_of(optimizer: Optimizer) -> str:
-    return optimizer.kind.rpartition(".")[2]
-
-
-_Remains = Literal["all", "clipping", "weight decay", "eps"]
-_FELT = 1e-5
-"""A weight decay below this is not felt, whatever it is divided by."""
-_SAYS: dict[_Remains, str] = {
-    "all": "",
-    "clipping": " `{optimizer}` divides this away, but not what the clipping has done before.",
-    "weight decay": " `{optimizer}` divides this away, and its weight decay with it.",
-    "eps": " `{optimizer}` divides this away: only its `eps` is relatively smaller.",
-}
+def _says_of(optimizer: Optimizer) -> str:
+    """The part of the factor that an optimizer like Adam does not divide away."""
+    if not ignores_gradient_scale(optimizer):
+        return ""
+    kind = optimizer.kind.rpartition(".")[2]
+    return (
+        f" `{kind}` divides this away, but what clips the gradients, or adds weight decay to them,"
+        " acts before that."
+    )
 
 
 def _remedy(backward: Backward, size: str) -> str:

@@ -31,7 +31,8 @@ from trueloop.doctor.rules.timeline import FAR
 NO_LIMIT = 1e4
 """A norm is not clipped at such a size: the call is made for its result."""
 _MEDDLES = re.compile(
-    r"zero|clear|step|updat|optim|backward|grad|hook|callback|train(?!ed)|fit|engine|run", re.I
+    r"zero|clear|step|updat|optim|backward|grad|hook|callback|train(?!ed)|fit|engine|run|descen[dt]",
+    re.I,
 )
 _TOUCHES = re.compile(r"grad|zero|backward|clear|step|(?-i:Opt(im(izer)?)?(Wrapper)?$)", re.I)
 """The last: `ScheduledOptim(optimizer)`, `NoamOpt(...)` are optimizers themselves."""

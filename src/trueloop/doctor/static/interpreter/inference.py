@@ -74,9 +74,9 @@ def guess(m: Interpreter, name: str, value: Unknown | OpaqueObject, module: Modu
 
 def _guessed(name: str, value: Unknown | OpaqueObject, module: Module, uses: set[str]) -> Value:
     common: dict[str, Any] = {"name": name, "attributes": value.attributes}
-    if "zero_grad" in uses and "step" in uses:
-        if not (_MODEL.search(name) and uses & {"()", "parameters", "train", "eval"}):
-            return _optimizer(value, common)  # `critic_steps`
+    names_model = _MODEL.search(name) and uses & {"()", "parameters", "train", "eval"}
+    if "zero_grad" in uses and "step" in uses and not names_model:
+        return _optimizer(value, common)  # `critic_steps`
     if _SCHEDULER.search(name) and "step" in uses:
         return Scheduler(**common)
     if _OPTIMIZER.search(name) and uses & {"step", "zero_grad", "step()"}:
