@@ -182,7 +182,8 @@ class ScheduleClock:
             outermost = self._loop_around(one, two)
             if outermost is None or two.serial > last or not self.steps:
                 continue
-            first_after = bisect.bisect(updates, one.serial)
+            # A gap in what is seen ends at the call: it has the call's own number.
+            first_after = bisect.bisect_left(updates, one.serial)
             if first_after == len(updates) or updates[first_after] > two.serial:
                 pairs[outermost].append((one, two))
         return next((found[0] for found in pairs.values() if len(found) > 1), None)
