@@ -42,8 +42,8 @@ optimizer.step()
 The call follows the step in the same iteration, or the loop that contains the step, covers
 gradients of that optimizer, and they are cleared before the next `backward()` adds to them; no
 clipping runs between `backward()` and the step. Not reported: an infinite or very large limit (it
-measures), clipping for a different optimizer whose step is still to come, and a loop that clears
-nothing (TL102).
+measures), clipping for a different optimizer whose step is still to come, clipping when the
+gradients of the step are cleared already, and a loop that clears nothing (TL102).
 """
 
 from __future__ import annotations

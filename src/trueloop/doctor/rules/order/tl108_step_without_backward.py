@@ -160,15 +160,20 @@ class StepWithoutBackward(StepRule):
             self._check()
 
     def on_ended(self, event: Ended) -> None:
+        if not self._live:
+            self._refute_fed()
+        if not event.unread_backward:
+            self._check()
+
+    def _refute_fed(self) -> None:
+        """A step that finds gradients here is right, though other options leave their loss out."""
         first: dict[Location, OptimizerStep] = {}
         for each in self.timeline.events:
             if isinstance(each, OptimizerStep) and each.optimizer in self._reached_always:
                 first.setdefault(each.place, each)
         for place, step in first.items():
-            if not (self._live or self._finds_nothing(step)):
-                self.refute(place)  # with other options its loss is left out
-        if not event.unread_backward:
-            self._check()
+            if not self._finds_nothing(step):
+                self.refute(place)
 
     def _check(self) -> None:
         if self._unsure:

@@ -236,8 +236,8 @@ def _of_unknown(m: Interpreter, value: Unknown, name: str) -> Value:
     if found is None and find_method(value, name) is not None:
         return LibraryMethod(value, name)
     if found is None:
-        graph = any(each.forwards for each in tensors_behind([value]))
-        of = () if graph and name == "data" else (value,)  # `.data` leaves the graph behind
+        cut = name == "data" and any(each.forwards for each in tensors_behind([value]))
+        of = () if cut else (value,)  # `.data` leaves the graph behind
         fresh = Unknown(f"{value.key}.{name}", of, loop_variant=value.loop_variant)
         # Of a batch, an `.image` is not a module; of a trainer, an `.optimizer` is an optimizer.
         found = value.attributes[name] = guess(m, name, fresh, m.modules[-1])

@@ -134,9 +134,7 @@ def within(
     if isinstance(context, OpaqueObject):
         bind(context.entered or context)
         models = _models_of(context)
-        return inside_foreign(
-            m, context, lambda: _with_open_modes(m, models, inside) if models else inside()
-        )
+        return inside_foreign(m, context, lambda: _with_open_modes(m, models, inside))
     if isinstance(context, Instance) and context.cls.lookup("__enter__") is not None:
         bind(m.call_value(m.attribute(context, "__enter__", node), [], node=node))
         signal = inside()
@@ -147,12 +145,14 @@ def within(
         return inside_generator(m, context, inside, bind, node)
     bind(context if isinstance(context, Thing) else m.unknown(node, (context,)))
     models = [] if isinstance(context, Model) else _models_of(context)
-    return _with_open_modes(m, models, inside) if models else inside()
+    return _with_open_modes(m, models, inside)
 
 
 def _with_open_modes(m: Interpreter, models: Sequence[Model], inside: Body) -> ControlFlow | None:
     """Nobody knows what the context does with its models: `eval_mode(model)` switches them, and may
     stop recording, too."""
+    if not models:
+        return inside()
     before = {member: member.training for model in models for member in model.family()}
     for member in before:
         member.training = None

@@ -451,8 +451,11 @@ def _move(call: LibraryCall) -> Value:
 
 
 def _device(call: LibraryCall) -> str:
-    """`cpu`, `cuda`, or the key of what `.to(...)` is given first."""
-    return call.name if call.name != "to" else call.machine.key(call.arg(0, "device"))
+    """`cpu`, `cuda`, or the key of what `.to(...)` is given first; empty for a memory format."""
+    if call.name != "to":
+        return call.name
+    device = call.arg(0, "device")
+    return call.machine.key(device) if device is not None else ""
 
 
 @methods(Model, "requires_grad_")

@@ -263,7 +263,7 @@ def _dp(call: LibraryCall) -> Value:
     given = call.arg(0, "module")
     if isinstance(given, Optimizer):  # and `optimizer.module.step()` later, as old examples do
         return given
-    return wrap(call, call.arg(0, "module"), "dp")
+    return wrap(call, given, "dp")
 
 
 @calls("torch.distributed.fsdp.FullyShardedDataParallel",
