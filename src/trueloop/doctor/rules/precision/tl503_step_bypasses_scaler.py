@@ -41,8 +41,8 @@ Since the optimizer's last step: a `backward()` of a scaled loss that feeds it, 
 `step()`. Not reported: a scaler that is certainly disabled, gradients edited by hand, a step under
 a separate condition (a check for non-finite gradients, the runs without a scaler), an optimizer of
 a class that cannot be read and is not named like torch's (it may unscale), a different optimizer
-next to the scaled one, and a `training_step` of transformers' Trainer that scales with the scaler of
-the Trainer or of its accelerator, through which these step.
+next to the scaled one, and a `training_step` of transformers' Trainer that scales with the scaler
+of the Trainer or of its accelerator, through which these step.
 """
 
 from __future__ import annotations
