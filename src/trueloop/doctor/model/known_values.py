@@ -138,6 +138,8 @@ class DictValue(Value):
     begins_with: int | float | None = None
     """Of a `defaultdict` of numbers: an entry that is not there yet."""
     born: int = field(default_factory=births.__next__)
+    assigned_at: dict[Any, int] = field(default_factory=dict)
+    """How many turns had begun when an entry was last assigned afresh."""
 
     def __post_init__(self) -> None:
         if len(self.entries) > SIZE:

@@ -363,8 +363,10 @@ def _of_items(m: Interpreter, value: Sequence, index: object, node: ast.AST) -> 
     return m.unknown(node, (value,))
 
 
-def set_item(m: Interpreter, owner: Any, index: Any, value: Any, node: ast.Subscript) -> None:
-    """`owner[index] = value`."""
+def set_item(
+    m: Interpreter, owner: Any, index: Any, value: Any, node: ast.Subscript, *, afresh: bool
+) -> None:
+    """`owner[index] = value`; `afresh`: the old value is no part of the new one."""
     if (held := container_in(owner)) is not None and owner.cls.lookup("__setitem__") is None:
         owner = held
     m.history.write(owner)
@@ -373,6 +375,8 @@ def set_item(m: Interpreter, owner: Any, index: Any, value: Any, node: ast.Subsc
         if isinstance(index, Constant) and is_hashable(index.value) and not index.loop_variant:
             set_in_group(m, owner, index.value, value, node)
             owner.put(index.value, kept(value, index.value))
+            if afresh and m.turns:
+                owner.assigned_at[index.value] = m.turns_begun
         else:
             put_in_turn(owner, index, value)
             _store(m, owner, index, value, node)

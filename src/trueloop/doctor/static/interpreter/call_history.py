@@ -42,6 +42,8 @@ class CallSummary:
     """The arguments of the call that the result is of."""
     guards: frozenset[str] = frozenset()
     """The open conditions around that call."""
+    layer: tuple[Model, ...] = ()
+    """The layer that it was of, with the parts that it had then."""
 
 
 @dataclass(slots=True)

@@ -259,6 +259,7 @@ def _keep(
     if summary.wanted == 3 and summary.result is not None:
         result = _joined(m, summary.result, result)
     summary.result, summary.given, summary.guards = result, given, frozenset(m.guards)
+    summary.layer = tuple(layer.family()) if layer is not None else ()
 
 
 def _wrote_outside(m: Interpreter, before: _Before, function: Function, given: list[Value]) -> bool:
@@ -401,12 +402,11 @@ def _repeated(
         for old, new in zip(summary.given, given, strict=True)
         if isinstance(old, (Instance, Thing)) and not isinstance(old, Tensor)
     )
-    layer, earlier = (_layer_in(m, function, each) for each in (given, summary.given))
-    if layer is not None and earlier is not None:
-        family = [*earlier.family()]
-        for old, new in zip(family, layer.family(), strict=False):
+    layer = _layer_in(m, function, given)
+    if layer is not None and summary.layer:
+        for old, new in zip(summary.layer, layer.family(), strict=False):
             new.asks_mode |= old.asks_mode
-        repeat.inner, repeat.layer = frozenset(family), layer
+        repeat.inner, repeat.layer = frozenset(summary.layer), layer
     if summary.same and summary.latest is not None and id(summary.latest) not in places:
         return summary.latest
     return _renewed(repeat, summary.result)

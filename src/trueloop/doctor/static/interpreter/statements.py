@@ -185,7 +185,9 @@ def assigned_at(m: Interpreter, target: ast.expr, scope: Scope) -> int | None:
     if isinstance(target, ast.Subscript):
         owner = evaluate(m, target.value, scope)
         owner = container_in(owner) or owner
-        return owner.turns if isinstance(owner, (DictValue, Sequence)) else None
+        if isinstance(owner, DictValue):
+            return owner.assigned_at.get(constant(evaluate(m, target.slice, scope)), owner.turns)
+        return owner.turns if isinstance(owner, Sequence) else None
     return None
 
 
@@ -241,7 +243,7 @@ def assign(
         assign(m, target.value, value, scope)
     elif isinstance(target, ast.Subscript):
         owner = evaluate(m, target.value, scope)
-        set_item(m, owner, evaluate(m, target.slice, scope), value, target)
+        set_item(m, owner, evaluate(m, target.slice, scope), value, target, afresh=afresh)
 
 
 def bind(m: Interpreter, name: str, value: Any, scope: Scope, *, afresh: bool = True) -> None:

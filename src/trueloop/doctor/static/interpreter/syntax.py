@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.nodes import walk
+from trueloop.doctor.static.interpreter.plain_forms import plain
 
 Node = TypeVar("Node", bound=ast.AST)
 Found = TypeVar("Found")
@@ -54,14 +55,15 @@ call_in_one_chunk.__code__ = call_in_one_chunk.__code__.replace(co_stacksize=2**
 
 
 def parse(text: str | bytes) -> ast.Module:
-    """`ast.parse`, without its warnings about the user's strings. Raises `SyntaxError`,
-    `ValueError` (null bytes), and `RecursionError` or `MemoryError` for what is nested too deeply,
-    the same wherever it is called from."""
+    """`ast.parse`, without its warnings about the user's strings, and with what has a plain form in
+    that form. Raises `SyntaxError`, `ValueError` (null bytes), and `RecursionError` or
+    `MemoryError` for what is nested too deeply, the same wherever it is called from."""
     if _takes_too_long(text):
         raise RecursionError
     with room(1_000), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return ast.parse(text)
+        tree = ast.parse(text)
+    return plain(tree, text if isinstance(text, str) else text.decode("latin-1"))
 
 
 _LONG_NAME = re.compile(r"\b(?:import|from)[ \t]+(?:\w++[ \t]*+\.[ \t]*+){1000}")

@@ -1,0 +1,112 @@
+"""Two ways to write what Python has plain syntax for, turned into that syntax before a file is read:
+
+- `getattr(optimizer, "step")` is `optimizer.step`;
+- `while True:` that takes `next(batches)` first and ends at its StopIteration, or at the None that
+  was asked for instead, is `for batch in batches:`.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from trueloop.doctor.model.nodes import FIELDS, walk
+
+
+def plain(tree: ast.Module, text: str) -> ast.Module:
+    """The tree, changed in place, with the plain forms in it."""
+    by_next = "while" in text and "next(" in text
+    if not by_next and "getattr(" not in text:
+        return tree
+    # From the innermost nodes outwards, and without recursion: a tree may be thousands deep.
+    for node in reversed(walk(tree)):
+        for name in FIELDS[type(node)]:
+            value = getattr(node, name, None)
+            if isinstance(value, list):
+                value[:] = [_plain(each) for each in value]
+            elif isinstance(value, ast.Call):
+                setattr(node, name, _plain(value))
+    return tree
+
+
+def _plain(node: ast.AST) -> ast.AST:
+    if isinstance(node, ast.Call):
+        return _attribute(node) or node
+    if isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and node.test.value:
+        return node if node.orelse else _until_stopped(node) or _until_none(node) or node
+    return node
+
+
+def _attribute(node: ast.Call) -> ast.Attribute | None:
+    """`getattr(owner, "name")` as `owner.name`."""
+    if not _calls(node, "getattr", 2):
+        return None
+    owner, name = node.args
+    named = name.value if isinstance(name, ast.Constant) else None
+    if not isinstance(named, str) or not named.isidentifier() or named.startswith("__"):
+        return None  # `__name` would get the class' name in front
+    return ast.copy_location(ast.Attribute(owner, named, ast.Load()), node)
+
+
+def _until_stopped(node: ast.While) -> ast.For | None:
+    """`try: x = next(items)`, and a handler of StopIteration that leaves the loop."""
+    first = node.body[0]
+    if not isinstance(first, ast.Try) or first.finalbody or len(first.handlers) != 1:
+        return None
+    (handler,) = first.handlers
+    if getattr(handler.type, "id", "") != "StopIteration" or handler.name:
+        return None
+    found = _next_of(first.body[0], 1)
+    last = handler.body[-1]
+    if found is None or not isinstance(last, (ast.Break, ast.Return, ast.Raise)):
+        return None
+    at_end = handler.body[:-1] if isinstance(last, ast.Break) else handler.body
+    body = [*first.body[1:], *first.orelse, *node.body[1:]]
+    return _loop(node, *found, body, at_end)
+
+
+def _until_none(node: ast.While) -> ast.For | None:
+    """`x = next(items, None)`, and `if x is None: break`."""
+    found = _next_of(node.body[0], 2)
+    leaving = node.body[1] if len(node.body) > 1 else None
+    if found is None or not isinstance(leaving, ast.If) or leaving.orelse:
+        return None
+    target, items = found
+    test, last = leaving.test, leaving.body[-1]
+    if not isinstance(test, ast.Compare) or not isinstance(target, ast.Name):
+        return None
+    of_target = getattr(test.left, "id", "") == target.id and isinstance(test.ops[0], ast.Is)
+    if not of_target or not isinstance(last, (ast.Break, ast.Return)):
+        return None
+    at_end = leaving.body[:-1] if isinstance(last, ast.Break) else leaving.body
+    return _loop(node, target, items, node.body[2:], at_end)
+
+
+def _loop(
+    node: ast.While,
+    target: ast.expr,
+    items: ast.expr,
+    body: list[ast.stmt],
+    at_end: list[ast.stmt],
+) -> ast.For | None:
+    if not body:
+        return None
+    return ast.copy_location(ast.For(target, items, body, at_end), node)
+
+
+def _next_of(statement: ast.stmt, arguments: int) -> tuple[ast.expr, ast.expr] | None:
+    """The target and the iterator of `target = next(iterator)`."""
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return None
+    value = statement.value
+    if not isinstance(value, ast.Call) or not _calls(value, "next", arguments):
+        return None
+    if arguments == 2 and getattr(value.args[1], "value", 0) is not None:
+        return None
+    return statement.targets[0], value.args[0]
+
+
+def _calls(node: ast.Call, name: str, arguments: int) -> bool:
+    """`name(...)` with this number of plain arguments."""
+    starred = any(isinstance(each, ast.Starred) for each in node.args)
+    given = len(node.args) == arguments and not node.keywords and not starred
+    return given and isinstance(node.func, ast.Name) and node.func.id == name
