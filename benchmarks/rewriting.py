@@ -53,10 +53,12 @@ class _NextLoops(ast.NodeTransformer):
             "    except StopIteration:\n        break\n"
         )
         first, turns = loop
-        assert isinstance(first, ast.Assign) and isinstance(first.value, ast.Call)
+        assert isinstance(first, ast.Assign)
+        assert isinstance(first.value, ast.Call)
         assert isinstance(turns, ast.While)
         taken = turns.body[0]
-        assert isinstance(taken, ast.Try) and isinstance(taken.body[0], ast.Assign)
+        assert isinstance(taken, ast.Try)
+        assert isinstance(taken.body[0], ast.Assign)
         first.value.args = [node.iter]
         taken.body[0].targets = [node.target]
         turns.body += node.body
@@ -70,6 +72,55 @@ def loops_by_next(tree: ast.Module) -> ast.Module | None:
     return changed if next(changer.numbers) > 1 else None
 
 
+class _SentinelLoops(ast.NodeTransformer):
+    def __init__(self, tree: ast.Module) -> None:
+        self.numbers = count(1)
+        self.prefix, self.end = free_name(tree, "item"), free_name(tree, "NOTHING")
+
+    def visit_For(self, node: ast.For) -> ast.AST | list[ast.stmt]:
+        self.generic_visit(node)
+        if node.orelse:
+            return node
+        item = f"{self.prefix}_{next(self.numbers)}"
+        loop = parsed(
+            f"{item}_rest = iter(0)\nwhile True:\n    {item} = next({item}_rest, {self.end})\n"
+            f"    if {item} is {self.end}:\n        break\n    a = {item}\n"
+        )
+        first, turns = loop
+        assert isinstance(first, ast.Assign)
+        assert isinstance(first.value, ast.Call)
+        assert isinstance(turns, ast.While)
+        assert isinstance(turns.body[-1], ast.Assign)
+        first.value.args = [node.iter]
+        turns.body[-1].targets = [node.target]
+        turns.body += node.body
+        return loop
+
+
+def loops_by_sentinel(tree: ast.Module) -> ast.Module | None:
+    """`for x in items` becomes `while True` with `next(items, NOTHING)`."""
+    changer = _SentinelLoops(tree)
+    changed = changer.visit(tree)
+    if next(changer.numbers) == 1:
+        return None
+    return insert_imports(changed, f"{changer.end} = object()")
+
+
+def loops_by_class(tree: ast.Module) -> ast.Module | None:
+    """`for x in items` runs over an object of the program, which goes through them."""
+    name = free_name(tree, "Pass")
+    changed = False
+    for node in ast.walk(tree):
+        if isinstance(node, ast.For):
+            node.iter = ast.Call(ast.Name(name, ast.Load()), [node.iter], [])
+            changed = True
+    helper = (
+        f"class {name}:\n    def __init__(self, items):\n        self.items = items\n"
+        "    def __iter__(self):\n        for item in self.items:\n            yield item"
+    )
+    return insert_imports(tree, helper) if changed else None
+
+
 class _Stacks(ast.NodeTransformer):
     def __init__(self, tree: ast.Module) -> None:
         self.numbers = count(1)
@@ -81,7 +132,8 @@ class _Stacks(ast.NodeTransformer):
         entered: list[ast.stmt] = []
         for item in node.items:
             (statement,) = parsed(f"{name}.enter_context(0)")
-            assert isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
+            assert isinstance(statement, ast.Expr)
+            assert isinstance(statement.value, ast.Call)
             statement.value.args = [item.context_expr]
             target = item.optional_vars
             entered.append(ast.Assign([target], statement.value) if target else statement)
@@ -103,25 +155,28 @@ class _Temporaries(ast.NodeTransformer):
         self.numbers = count(1)
         self.prefix = free_name(tree, "part")
 
+    def visit(self, node: ast.AST) -> ast.AST | list[ast.stmt]:
+        if isinstance(node, (ast.Assign, ast.AugAssign, ast.Expr, ast.Return)):
+            return self._split(node)
+        return self.generic_visit(node)
+
     def _split(self, node: ast.stmt) -> ast.stmt | list[ast.stmt]:
         if any(isinstance(each, BLOCKED) for each in ast.walk(node)):
             return node
         before: list[ast.stmt] = []
-        root = getattr(node, "value", None)
+        root, prefix, numbers = getattr(node, "value", None), self.prefix, self.numbers
 
         class Calls(ast.NodeTransformer):
-            def visit_Call(calls, call: ast.Call) -> ast.AST:
-                calls.generic_visit(call)
-                if call is root or isinstance(call.func, ast.Name) and call.func.id == "super":
+            def visit_Call(self, call: ast.Call) -> ast.AST:
+                self.generic_visit(call)
+                if call is root or (isinstance(call.func, ast.Name) and call.func.id == "super"):
                     return call
-                name = f"{self.prefix}_{next(self.numbers)}"
+                name = f"{prefix}_{next(numbers)}"
                 before.append(ast.Assign([ast.Name(name, ast.Store())], call))
                 return ast.Name(name, ast.Load())
 
         changed = Calls().visit(node)
         return [*before, changed]
-
-    visit_Assign = visit_Expr = visit_Return = visit_AugAssign = _split
 
 
 def calls_by_parts(tree: ast.Module) -> ast.Module | None:
@@ -321,12 +376,10 @@ def numbers_by_options(tree: ast.Module) -> ast.Module | None:
             continue
         target, value = each.targets[0], each.value.value
         if type(value) in (int, float, bool) and isinstance(target, ast.Name):
-            kind = "" if isinstance(value, bool) else f"type={type(value).__name__}, "
-            action = f"action='store_{'false' if value else 'true'}', dest={target.id!r}"
-            named = f"'--{target.id}', "
-            declared.append(
-                f"{options}.add_argument({named}{action if not kind else kind + f'default={value}'})"
-            )
+            given = f"type={type(value).__name__}, default={value}"
+            if isinstance(value, bool):
+                given = f"action='store_{'false' if value else 'true'}', dest={target.id!r}"
+            declared.append(f"{options}.add_argument('--{target.id}', {given})")
             each.value = ast.Attribute(ast.Name(options, ast.Load()), target.id, ast.Load())
             changed.append(each)
     declared.append(f"{options} = {options}.parse_args()")
@@ -408,6 +461,8 @@ def program_by_class(tree: ast.Module) -> ast.Module | None:
 REWRITES: tuple[Rewrite, ...] = (
     loops_by_generator,
     loops_by_next,
+    loops_by_sentinel,
+    loops_by_class,
     contexts_by_stack,
     calls_by_parts,
     arguments_unpacked,

@@ -10,6 +10,7 @@ SCOPES = (*FUNCTIONS, ast.Lambda)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 # A part of a statement inside of these may run never, later or often.
 BLOCKED = (*SCOPES, *COMPREHENSIONS, ast.IfExp, ast.BoolOp, ast.NamedExpr, ast.Yield, ast.YieldFrom)
+Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
@@ -102,7 +103,7 @@ def variables(tree: ast.Module) -> set[str]:
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             # globals()["name"] and the like.
             names.discard(node.value)
-    return {each for each in names if not each.startswith("__")}
+    return {each for each in names if not each.startswith("_")}
 
 
 def _bound(scope: ast.AST) -> set[str]:
@@ -143,6 +144,14 @@ class Globals(ast.NodeTransformer):
         self.names, self.replace = names, replace
         self.local: list[set[str]] = []
 
+    def visit(self, node: ast.AST) -> ast.AST:
+        if isinstance(node, SCOPES):
+            return self._function(node)
+        if isinstance(node, COMPREHENSIONS):
+            return self._comprehension(node)
+        changed: ast.AST = super().visit(node)
+        return changed
+
     def visit_Name(self, node: ast.Name) -> ast.AST:
         if any(node.id in each for each in self.local):
             return node
@@ -152,8 +161,7 @@ class Globals(ast.NodeTransformer):
         kept = [each for each in node.names if self.names is not None and each not in self.names]
         return ast.Global(kept) if kept else ast.Pass()
 
-    def _function(self, node: ast.AST) -> ast.AST:
-        assert isinstance(node, SCOPES)
+    def _function(self, node: Scope) -> ast.AST:
         # Defaults and decorators are computed outside.
         node.args = self.visit(node.args)
         if not isinstance(node, ast.Lambda):
@@ -166,12 +174,8 @@ class Globals(ast.NodeTransformer):
         self.local.pop()
         return node
 
-    visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = _function
-
     def _comprehension(self, node: ast.AST) -> ast.AST:
         self.local.append(_bound(node))
         self.generic_visit(node)
         self.local.pop()
         return node
-
-    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension

@@ -75,8 +75,8 @@ class WorkersShareGenerator(Rule):
             self._check(loader)
 
     def _check(self, loader: Loader) -> None:
-        if loader.workers in (0, None) or loader.reseeds is not False:
-            return
+        if loader.workers in (0, None) or loader.reseeds is not False or loader.persistent:
+            return  # workers that stay draw on: no epoch repeats the one before
         draws = loader.dataset.draws if loader.dataset is not None else ()
         for draw in draws or ():
             if draw.made is not None:

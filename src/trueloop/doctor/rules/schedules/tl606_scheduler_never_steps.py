@@ -50,7 +50,7 @@ step < warmup` they set it only for a warm-up).
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Ended, SchedulerStep
+from trueloop.doctor.model.events import Ended, Made, SchedulerStep
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.known_values import contents
 from trueloop.doctor.model.optimizer_events import RateSet
@@ -114,7 +114,7 @@ class SchedulerNeverSteps(ScheduleRule):
             return
         name = scheduler.name or "scheduler"
         self.report(
-            scheduler.made,
+            _in_the_program(clock.made),
             self._message(scheduler, under_a_test=test is not None, by_hand=bool(by_hand)),
             related=[
                 (clock.steps[0].place, "the optimizer steps here"),
@@ -171,7 +171,7 @@ class SchedulerNeverSteps(ScheduleRule):
             return
         if calls[0].serial > steps[-1].serial and not epochs[-1].loop.leaves:
             when, other = "after the last", steps[-1]
-        elif calls[-1].serial < steps[0].serial and len(calls) == 1:
+        elif calls[-1].serial < steps[0].serial and len(calls) == 1 and calls[0].metric is None:
             when, other = "before the first", steps[0]
         else:
             return
@@ -182,6 +182,13 @@ class SchedulerNeverSteps(ScheduleRule):
             related=[(other.place, "its optimizer steps here")],
             fix="Move `scheduler.step()` into the loop over epochs.",
         )
+
+
+def _in_the_program(made: Made) -> Location:
+    """Where a program gets its schedule: the call, where a function of a different file makes it,
+    since other programs may step theirs."""
+    caller = made.stack[-1] if made.stack else made.place
+    return caller if caller.path != made.place.path else made.place
 
 
 _FLAT = (

@@ -49,6 +49,7 @@ from trueloop.doctor.static.interpreter.values import (
     Method,
     Namespace,
     OpaqueObject,
+    Scope,
     Sequence,
     Super,
     Unknown,
@@ -404,6 +405,18 @@ def set_item(
             owner.children[key] = value
             if isinstance(old, Model):
                 m.emit(Replaced, node, model=owner, attribute=key, old=old, new=value)
+
+
+def set_in_wholes(
+    m: Interpreter, owner: Any, target: ast.Subscript, value: Any, scope: Scope
+) -> None:
+    """`context[i][0] = state` writes to `context`, of which `context[i]` is a part."""
+    part = target.value
+    while isinstance(owner, Tensor) and isinstance(part, ast.Subscript):
+        part = part.value
+        owner = m.evaluate(part, scope)
+        if isinstance(owner, Tensor):
+            set_element(m, owner, value, target)
 
 
 def _within_turn(m: Interpreter, loop: object) -> bool:

@@ -25,9 +25,11 @@ from trueloop.doctor.static.interpreter.fetches import note_fetch
 from trueloop.doctor.static.interpreter.interpreter import CallRecord, ControlFlow, Interpreter
 from trueloop.doctor.static.interpreter.methods_of_constants import method_of_constant
 from trueloop.doctor.static.interpreter.parameter_binding import bind_parameters
+from trueloop.doctor.static.interpreter.passing_generators import passed_on
 from trueloop.doctor.static.interpreter.repeated_constructors import construct
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, find_call, find_method
 from trueloop.doctor.static.interpreter.survey import BACKWARD, last_name
+from trueloop.doctor.static.interpreter.syntax import nodes_of, once
 from trueloop.doctor.static.interpreter.user_objects import new_object
 from trueloop.doctor.static.interpreter.values import (
     NONE,
@@ -261,7 +263,7 @@ def start(
     if contents is not None and contents.yields:
         if any("contextmanager" in m.key(each) for each in function.decorators):
             return GeneratorContext(function, args, kwargs)
-        return Generator(function, args, kwargs)
+        return passed_on(function, args, kwargs) or Generator(function, args, kwargs)
     return enter(m, function, args, kwargs, node, rest=rest)
 
 
@@ -365,7 +367,21 @@ def _inside_decorators(
     if signal is ControlFlow.RETURN and scope.returned:
         value = scope.returned[-1]
         return as_chosen(value) if is_chosen(m.sites, function.node) else value
+    if any(id(each) in m.sites for each in _tests_before_values(function.node)):
+        # `if kind == "a": return x`, `elif kind == "b": return y`, and perhaps `else: raise`.
+        return m.unknown(function.node)
     return NONE
+
+
+@once
+def _tests_before_values(function: ast.AST) -> list[ast.If]:
+    """The tests of a function that decide about a `return` with a value."""
+    tests = nodes_of(function, ast.If)
+    return [each for each in tests if any(map(_has_value, nodes_of(each, ast.Return)))]
+
+
+def _has_value(node: ast.Return) -> bool:
+    return node.value is not None and getattr(node.value, "value", node) is not None
 
 
 _HARMLESS = ("torch.", "builtins.", "functools.", "abc.", "typing.", "contextlib.")

@@ -20,11 +20,6 @@ from trueloop.doctor.model.things import (
     Thing,
 )
 from trueloop.doctor.model.vocabulary import RANK_GUARD
-from trueloop.doctor.static.interpreter.branches import (
-    last_of_kinds,
-    returns_without_option,
-    searches,
-)
 from trueloop.doctor.static.interpreter.derived_containers import container_in
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import find_method
@@ -85,30 +80,6 @@ _OF_TORCH: dict[str, type[Thing]] = {
 """The things that are instances of torch's own classes."""
 
 
-def preferred_outcome(m: Interpreter, node: ast.If, scope: Scope) -> bool | None:
-    """The outcome to prefer where the source leaves a test open: the one that continues."""
-    if m.project.leaves(node.body):
-        if m.calls and last_of_kinds(m.calls[-1][1]) is node:
-            return True
-        if len(m.turns) == 1 and m.calls and id(node) in searches(m.calls[-1][1]):
-            return _found_by_search(m)
-        files = (scope.module.survey, m.modules[0].survey)
-        return not m.policy.optional and returns_without_option(node, files)
-    if m.project.leaves(node.orelse):
-        return True
-    return False if m.turns and scope.module.survey.ends_loop(node.body) else None
-
-
-def _found_by_search(m: Interpreter) -> bool | None:
-    """A search that is made once comes to the last of its items with all options; without them to
-    the item that a default names, or to the last. In a loop, each turn may find a different one."""
-    m.reach.searched = True
-    turn = m.turns[-1]
-    if turn.index == turn.loop.simulated - 1:
-        return True
-    return False if m.policy.optional else None
-
-
 def ways_out(run: Interpreter) -> Iterator[tuple[str, bool]]:
     """Conditions under which a run has left a function or the program, though not at once in both
     cases: which outcome stays."""
@@ -118,16 +89,6 @@ def ways_out(run: Interpreter) -> Iterator[tuple[str, bool]]:
             once = (identity, branch) in run.reached and (identity, not branch) not in run.reached
             if once and run.project.leaves(taken) and not run.project.leaves(other):
                 yield site.key, branch == site.negated
-
-
-def preferred_way(m: Interpreter, node: ast.IfExp) -> bool | None:
-    """Of `net if ranks == 1 else Parallel(net)`: what an option adds is the second way."""
-    if not isinstance(node.orelse, ast.Call) or not isinstance(
-        node.body, (ast.Name, ast.Attribute)
-    ):
-        return None
-    plain = written(node.body)
-    return not m.policy.optional if plain in map(written, node.orelse.args) else None
 
 
 def outcome_of(
@@ -276,6 +237,8 @@ def _identity(
     if isinstance(left, Constant) and isinstance(right, Constant):
         same = left.value is right.value or left.value == right.value
         return Constant(same != negated)
+    if left is right and kind in (ast.Is, ast.IsNot):
+        return Constant(not negated)
     if isinstance(left, Unknown) or isinstance(right, Unknown):
         if (
             isinstance(right, Constant)

@@ -19,6 +19,7 @@ from trueloop.doctor.static.interpreter.generators import MOST, yielded
 from trueloop.doctor.static.interpreter.inference import guess
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.loop_plans import elements
+from trueloop.doctor.static.interpreter.preferred_branches import preferred_way
 from trueloop.doctor.static.interpreter.step_budget import NESTING
 from trueloop.doctor.static.interpreter.stub_lookup import find_call
 from trueloop.doctor.static.interpreter.values import (
@@ -331,7 +332,7 @@ def _bool(m: Interpreter, node: ast.BoolOp, scope: Scope) -> Value:
 
 
 def _conditional(m: Interpreter, node: ast.IfExp, scope: Scope) -> Value:
-    outcome, guards = conditions.outcome_of(m, node.test, scope, conditions.preferred_way(m, node))
+    outcome, guards = conditions.outcome_of(m, node.test, scope, preferred_way(m, node))
     m.chose |= bool(guards)
     body = node.body if outcome else node.orelse
     if not guards:

@@ -316,3 +316,14 @@ def elements(
     how = plan(m, value, node)
     loop = Loop(place=m.place(node), simulated=how.count)
     return [how.make(loop, index) for index in range(how.count)], how.complete
+
+
+def following(m: Interpreter, value: CombinedIterable, node: ast.AST) -> Value | None:
+    """The element that `next(iterator)` takes in a turn of a loop: each time the one after. None
+    where there is none left."""
+    how = plan(m, value, node)
+    index, value.taken = min(value.taken, how.count - 1), value.taken + 1
+    if how.count and (index == value.taken - 1 or not how.complete):
+        found: Value = how.make(m.turns[-1].loop, index)
+        return found
+    return None

@@ -38,7 +38,11 @@ def decided_by_default(
 
 def whole_number(surveys: list[FileSummary], size: Size) -> int | None:
     """A quantity in a run without options; None where it is not known then either."""
-    found = _default(surveys, size) if isinstance(size, str) else size
+    if not isinstance(size, str):
+        return size
+    found = _default(surveys, size.removeprefix("int(").rstrip(")"))
+    if isinstance(found, float) and found.is_integer():
+        return int(found)  # `--epochs` with `type=float, default=1.0`
     return found if type(found) is int else None
 
 

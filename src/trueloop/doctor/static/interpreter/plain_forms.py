@@ -1,4 +1,4 @@
-"""Two ways to write what Python has plain syntax for, turned into that syntax before a file is read:
+"""Calls that do what Python has plain syntax for, turned into that syntax before a file is read:
 
 - `getattr(optimizer, "step")` is `optimizer.step`;
 - `while True:` that takes `next(batches)` first and ends at its StopIteration, or at the None that
@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 
 from trueloop.doctor.model.nodes import FIELDS, walk
 
@@ -23,6 +24,8 @@ def plain(tree: ast.Module, text: str) -> ast.Module:
             value = getattr(node, name, None)
             if isinstance(value, list):
                 value[:] = [_plain(each) for each in value]
+                if by_next:
+                    _over_what_is_iterated(value, tree)
             elif isinstance(value, ast.Call):
                 setattr(node, name, _plain(value))
     return tree
@@ -34,6 +37,22 @@ def _plain(node: ast.AST) -> ast.AST:
     if isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and node.test.value:
         return node if node.orelse else _until_stopped(node) or _until_none(node) or node
     return node
+
+
+def _over_what_is_iterated(body: list[ast.AST], tree: ast.Module) -> None:
+    """`rest = iter(batches)` before `for batch in rest`, and no other use of `rest`: the loop goes
+    over `batches`."""
+    for made, loop in itertools.pairwise(body):
+        if not isinstance(made, ast.Assign) or not isinstance(loop, ast.For):
+            continue
+        value, name = made.value, getattr(made.targets[0], "id", "")
+        if not isinstance(value, ast.Call) or not _calls(value, "iter", 1):
+            continue
+        if not name or getattr(loop.iter, "id", "") != name:
+            continue
+        uses = [each for each in walk(tree) if isinstance(each, ast.Name) and each.id == name]
+        if len(uses) == 2:
+            loop.iter = value.args[0]
 
 
 def _attribute(node: ast.Call) -> ast.Attribute | None:

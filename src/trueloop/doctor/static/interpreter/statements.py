@@ -11,7 +11,7 @@ from trueloop.doctor.model.events import NotCalled, TensorRetained
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import NOWHERE, Checkpoint, Tensor, Thing
 from trueloop.doctor.static.interpreter import conditions, imports, ticks_passed_by
-from trueloop.doctor.static.interpreter.attributes import set_item, write
+from trueloop.doctor.static.interpreter.attributes import set_in_wholes, set_item, write
 from trueloop.doctor.static.interpreter.branches import (
     OpenBranch,
     backwards_left_out,
@@ -29,6 +29,7 @@ from trueloop.doctor.static.interpreter.interpreter import ControlFlow, Interpre
 from trueloop.doctor.static.interpreter.loops import run_for, run_while
 from trueloop.doctor.static.interpreter.match_statements import run_match
 from trueloop.doctor.static.interpreter.option_defaults import is_always_on
+from trueloop.doctor.static.interpreter.preferred_branches import preferred_outcome
 from trueloop.doctor.static.interpreter.survey import last_name
 from trueloop.doctor.static.interpreter.syntax import has_or, once, shape, stands_in, written
 from trueloop.doctor.static.interpreter.unpacking import unpack
@@ -244,6 +245,7 @@ def assign(
     elif isinstance(target, ast.Subscript):
         owner = evaluate(m, target.value, scope)
         set_item(m, owner, evaluate(m, target.slice, scope), value, target, afresh=afresh)
+        set_in_wholes(m, owner, target, value, scope)
 
 
 def bind(m: Interpreter, name: str, value: Any, scope: Scope, *, afresh: bool = True) -> None:
@@ -385,7 +387,7 @@ def _nonlocal(m: Interpreter, node: ast.Nonlocal, scope: Scope) -> ControlFlow |
 
 
 def _if(m: Interpreter, node: ast.If, scope: Scope) -> ControlFlow | None:
-    preferred = conditions.preferred_outcome(m, node, scope)
+    preferred = preferred_outcome(m, node, scope)
     tested = len(m.tested)
     updates = branch_that_updates(node) if m.turns else None
     asks = updates or (m.turns and asks_object(node) is not None)
@@ -453,10 +455,6 @@ def _return(m: Interpreter, node: ast.Return, scope: Scope) -> ControlFlow | Non
     return ControlFlow.RETURN
 
 
-def _raise(m: Interpreter, node: ast.Raise, scope: Scope) -> ControlFlow | None:
-    return ControlFlow.RAISE
-
-
 def _for(m: Interpreter, node: ast.For | ast.AsyncFor, scope: Scope) -> ControlFlow | None:
     return run_for(m, node, scope)
 
@@ -491,7 +489,7 @@ _HANDLERS: dict[type[ast.stmt], Callable[[Interpreter, Any, Scope], ControlFlow 
     ast.AsyncWith: _with,
     ast.Try: _try,
     ast.Return: _return,
-    ast.Raise: _raise,
+    ast.Raise: lambda m, node, scope: ControlFlow.RAISE,
     ast.Match: run_match,
     ast.For: _for,
     ast.AsyncFor: _for,

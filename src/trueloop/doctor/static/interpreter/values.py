@@ -221,6 +221,8 @@ class CombinedIterable(Value):
     """The values that it iterates over; for `range`: start, stop, step; `taken`: how many, too."""
     start: Any = None
     """`enumerate`: the first number; `plain`: what takes some of the elements, or all again."""
+    taken: int = 0
+    """How many elements `next` has taken."""
 
     def __post_init__(self) -> None:
         del self.sources[SIZE:]

@@ -110,6 +110,8 @@ def _cpu_autocast(call: LibraryCall) -> Value:
 def _block(
     call: LibraryCall, device: str | None, dtype: Value | None, enabled: Value | None
 ) -> Value:
+    if device == "cuda" and "not torch.cuda.is_available()" in call.machine.guards:
+        enabled = Constant(False)  # without a GPU it does nothing
     return OpaqueObject("torch.autocast", autocast=autocast_of(dtype, enabled, device))
 
 

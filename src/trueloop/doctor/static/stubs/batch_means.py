@@ -97,9 +97,22 @@ def _counts_samples(m: Interpreter, value: object, total: Value, node: ast.AST) 
     loader = loaders[0] if len(set(loaders)) == 1 else None
     if loader is None or not _is_size(m, value, loader):
         return False
-    if _quotient(node) not in _multiplied_by_batch_size(m.modules[-1].tree):
+    of_batches = _quotient(node) in _multiplied_by_batch_size(m.modules[-1].tree)
+    if not of_batches and _is_read(m, node):
         m.emit(MeansOverSamples, node, loader=loader)
     return True
+
+
+def _is_read(m: Interpreter, node: ast.AST) -> bool:
+    """The function does something with the mean that it computes: `total /= n` may be its last
+    word about the total."""
+    if not isinstance(node, ast.AugAssign) or not isinstance(node.target, ast.Name) or not m.calls:
+        return True
+    loads = nodes_of(m.calls[-1][1], ast.Name)
+    return any(
+        each.id == node.target.id and each.lineno > node.lineno and isinstance(each.ctx, ast.Load)
+        for each in loads
+    )
 
 
 def _quotient(node: ast.AST) -> str:
@@ -116,11 +129,17 @@ def _multiplied_by_batch_size(tree: ast.Module) -> frozenset[str]:
     for node in nodes_of(tree, ast.BinOp):
         if isinstance(node.op, ast.Mult):
             for part, by in ((node.left, node.right), (node.right, node.left)):
-                if _BATCH_SIZE.search(last_name(by)):
+                if _BATCH_SIZE.search(_name_of(by)):
                     found.add(written(part))
     assigned = nodes_of(tree, ast.Assign) if found else []
     found |= {written(each.value) for each in assigned if written(each.targets[0]) in found}
     return frozenset(found)
+
+
+def _name_of(node: ast.expr) -> str:
+    """`batch_size` of `args.batch_size` and of `config["batch_size"]`."""
+    key = node.slice if isinstance(node, ast.Subscript) else None
+    return str(key.value) if isinstance(key, ast.Constant) else last_name(node)
 
 
 _BATCH_SIZE = re.compile(r"batch_?size|^bs$", re.I)

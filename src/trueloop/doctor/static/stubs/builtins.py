@@ -23,7 +23,7 @@ from trueloop.doctor.static.interpreter.generators import MOST, yielded
 from trueloop.doctor.static.interpreter.growing_lists import extend
 from trueloop.doctor.static.interpreter.imports import value_in
 from trueloop.doctor.static.interpreter.list_lengths import count_of
-from trueloop.doctor.static.interpreter.loop_plans import elements
+from trueloop.doctor.static.interpreter.loop_plans import elements, following
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.values import (
     NONE,
@@ -219,6 +219,8 @@ def _len(call: LibraryCall) -> Value:
 @calls("builtins.next")
 def _next(call: LibraryCall) -> Value:
     value = call.arg(0)
+    if isinstance(value, CombinedIterable) and call.machine.turns:
+        return following(call.machine, value, call.node) or call.arg(1) or call.unknown(value)
     if isinstance(value, (Loader, CombinedIterable, Sequence, Parameters)):
         values, _ = _listed(call, value)
         if values:

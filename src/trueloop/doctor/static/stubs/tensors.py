@@ -466,6 +466,7 @@ def set_element(m: Interpreter, tensor: Tensor, value: object, node: ast.AST) ->
         if value.graph:
             tensor.graph = True
             tensor.models |= value.models
+            tensor.forwards |= value.forwards
 
 
 def _filled_up(tensor: Tensor, node: ast.AST) -> frozenset[float]:
