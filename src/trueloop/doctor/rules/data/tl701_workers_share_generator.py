@@ -50,8 +50,9 @@ loader = DataLoader(Noisy(x), batch_size=32, shuffle=True, num_workers=4, worker
 
 A loader with workers reads a data set whose `__getitem__`, or what it calls, draws from a generator
 that was created before the workers start. Not reported: an option for the number of workers that is
-0 unless it is given, a `worker_init_fn` that reaches the data set or its generator, a generator
-that is created or seeded while a sample is read, and draws in the constructor only.
+0 unless it is given, `persistent_workers=True` (such workers draw on, and no epoch repeats the one
+before), a `worker_init_fn` that reaches the data set or its generator, a generator that is created
+or seeded while a sample is read, and draws in the constructor only.
 """
 
 from __future__ import annotations

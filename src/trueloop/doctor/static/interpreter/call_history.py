@@ -42,6 +42,8 @@ class CallSummary:
     """The arguments of the call that the result is of."""
     guards: frozenset[str] = frozenset()
     """The open conditions around that call."""
+    attributes: list[dict[str, Value]] = field(default_factory=list)
+    """What each of the arguments had in its attributes then."""
     layer: tuple[Model, ...] = ()
     """The layer that it was of, with the parts that it had then."""
 

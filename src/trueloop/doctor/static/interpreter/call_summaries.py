@@ -259,6 +259,7 @@ def _keep(
     if summary.wanted == 3 and summary.result is not None:
         result = _joined(m, summary.result, result)
     summary.result, summary.given, summary.guards = result, given, frozenset(m.guards)
+    summary.attributes = [dict(_attributes(each)) for each in given]
     summary.layer = tuple(layer.family()) if layer is not None else ()
 
 
@@ -286,13 +287,16 @@ def _kept(value: Value, known: set[int], depth: int = 3) -> Value:
     return kept
 
 
+def _attributes(value: Value) -> dict[str, Value]:
+    return value.attributes if isinstance(value, (Thing, Instance)) else {}
+
+
 def _held(function: Function, given: Iterable[Value]) -> Iterable[Value]:
     """The values that outlive the call."""
     yield from function.scope.top().variables.values()
     for each in given:
         yield each
-        if isinstance(each, (Thing, Instance)):
-            yield from each.attributes.values()
+        yield from _attributes(each).values()
 
 
 def _bears(module: Module, node: ast.AST) -> bool:
@@ -394,6 +398,11 @@ def _repeated(
     """The result of a call that is not read."""
     m.spend(1, node)
     places = {id(old): new for old, new in zip(summary.given, given, strict=True)}
+    for before, each in zip(summary.attributes, given, strict=True):
+        for name, now in _attributes(each).items():
+            old = before.get(name, now)
+            if old is not now and not isinstance(old, Constant):
+                places.setdefault(id(old), now)
     repeat = _Repeat(m, node, places, {id(each) for each in _held(function, given)})
     repeat.guards, repeat.behind = summary.guards, _models_behind(summary.given)
     repeat.leaves = _leaves_behind(summary.given)

@@ -1,0 +1,355 @@
+"""Programs in unusual words: silent where they are right, found where they are not."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from trueloop.doctor.model.events import Backward, OptimizerStep
+from trueloop.doctor.static import check_text
+
+HEAD = """
+import argparse
+import functools
+import sys
+import time
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.utils.data import DataLoader, Dataset, TensorDataset
+
+"""
+BY_NEXT = """
+def main(data):
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = DataLoader(data, batch_size=8, shuffle=True)
+    for epoch in range(3):
+        {begin}
+        while True:
+            {take}
+            loss = F.mse_loss(model(x), y)
+            {clear}
+            loss.backward()
+            getattr(optimizer, "step")()
+"""
+CLEARS = "getattr(optimizer, 'zero_grad')()"
+STOPS = "try: x, y = next(rest)\n            except StopIteration: break"
+NONE = "pair = next(rest, None)\n            if pair is None: break\n            x, y = pair"
+WINDOWS = """
+END = object()
+
+def main(data):
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    rest = iter(enumerate(DataLoader(data, batch_size=8, shuffle=True)))
+    while True:
+        item = next(rest, END)
+        if item is END:
+            break
+        number, (x, y) = item
+        (F.mse_loss(model(x), y) / 4).backward()
+        if (number + 1) % 4 == 0:
+            {step}
+            optimizer.zero_grad()
+"""
+LOGGED = """
+def logged(batches, every):
+    begun = time.time()
+    for batch in batches:
+        yield batch
+        print(time.time() - begun)
+
+def main(data, model):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for number, (x, y) in enumerate({loop}):
+        loss = F.cross_entropy(model(x), y)
+        ({loss}).backward()
+        if (number + 1) % 8 == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+HEADS = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.trunk, self.head = nn.Linear(5, 10), nn.Linear(10, 2)
+
+    def forward(self, x):
+        inner = self.trunk(x)
+        inner = torch.relu(inner)
+        inner = F.dropout(inner, 0.1, self.training)
+        return self.head(inner)
+
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
+for task in range(3):
+    net.head = nn.Linear(10, 2)
+    {given}
+    for _ in range(12):
+        x = torch.randn(16, 5)
+        optimizer.zero_grad()
+        F.cross_entropy(net(x), (x[:, task] > 0).long()).backward()
+        optimizer.step()
+"""
+TABLE = """
+model = nn.Linear(3, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+losses = {{"total": 0.0}}
+for epoch in range(9):
+    for x in torch.randn(20, 8, 3):
+        loss = F.mse_loss(model(x), x[:, :2])
+        {first}
+        losses["total"] = losses["total"] + loss
+        optimizer.zero_grad()
+        {whole}.backward()
+        optimizer.step()
+"""
+WORKERS = """
+import random
+
+def silent(function):
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        return function(*args, **kwargs)
+    return call
+
+class Noisy(Dataset):
+    def __init__(self, rows):
+        self.rows, self.draw = rows, random.Random(0)
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, index):
+        return self.rows[index] + self.draw.random()
+
+@silent
+def reseed(number):
+    {body}
+
+def main(model, optimizer):
+    loader = DataLoader(Noisy(torch.randn(64, 4)), batch_size=8, shuffle=True, num_workers=2,
+                        worker_init_fn=reseed, persistent_workers={stay})
+    for epoch in range(3):
+        for x in loader:
+            optimizer.zero_grad()
+            model(x).mean().backward()
+            optimizer.step()
+"""
+RESEEDED = "info = torch.utils.data.get_worker_info(); info.dataset.draw.seed(info.seed)"
+SCORE = """
+def test(model, config, data):
+    loader = DataLoader(data, batch_size=config["batch_size"])
+    model.eval()
+    total, hits = 0.0, 0
+    with torch.no_grad():
+        for x, y in loader:
+            out = model(x)
+            total += F.cross_entropy(out, y).item()
+            hits += int((out.argmax(1) == y).sum())
+    total /= len(loader.dataset)
+    {end}
+    return hits / len(loader.dataset)
+
+samples = TensorDataset(torch.randn(64, 3), torch.zeros(64).long())
+test(nn.Linear(3, 2), {{"batch_size": 16}}, samples)
+"""
+ROUNDS = """
+def local(model, loader, number):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.97)
+    {before}
+    for epoch in range(5):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+
+loader = DataLoader(TensorDataset(torch.randn(64, 3), torch.zeros(64).long()), shuffle=True)
+local(nn.Linear(3, 2), loader, 4)
+"""
+CASTS = """
+def main(model, loader):
+    model.cuda()
+    optimizer = torch.optim.AdamW(model.parameters())
+    half = torch.autocast("cuda", dtype=torch.{dtype}) if torch.cuda.is_available() else {other}
+    for x, y in loader:
+        with half:
+            loss = F.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+LAST_STATES = """
+def main(loader):
+    encoder, decoder = nn.LSTM(4, 8, batch_first=True), nn.Linear(8, 2)
+    first = torch.optim.Adam(encoder.parameters())
+    second = torch.optim.Adam(decoder.parameters())
+    for x, y in loader:
+        first.zero_grad()
+        second.zero_grad()
+        states, _ = encoder(x)
+        context = torch.zeros(8, 1, 8)
+        for j in range(8):
+            for k in range(4, 0, -1):
+                if x[j][k][0] != 0:
+                    context[j][0] = {state}
+                    break
+        F.cross_entropy(decoder(context[:, 0]), y).backward()
+        first.step()
+        second.step()
+"""
+HOOKED = """
+net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+layers = dict(net.named_modules())
+seen = []
+part = {part}
+part.register_forward_pre_hook(lambda module, given: seen.append(given[0].detach()))
+for _ in range(10):
+    out = net.forward(torch.randn(16, 4))
+    optimizer.zero_grad()
+    out.square().mean().backward()
+    optimizer.step()
+"""
+RANKS = """
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=float, default={epochs})
+args = parser.parse_args()
+
+def main(model, data):
+    model = nn.parallel.DistributedDataParallel(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    sampler = torch.utils.data.distributed.DistributedSampler(data)
+    loader = DataLoader(data, batch_size=8, sampler=sampler)
+    for epoch in range(int(args.epochs)):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+
+torch.distributed.init_process_group("gloo")
+main(nn.Linear(3, 2), TensorDataset(torch.randn(64, 3), torch.zeros(64).long()))
+"""
+STATE = """
+class State:
+    def __init__(self):
+        self.weights, self.epoch, self.best, self.seed, self.note = None, 0, 0.0, 0, ""
+
+    def table(self):
+        about = {{"epoch": self.epoch, "best": self.best, "seed": self.seed, "note": self.note}}
+        return {{"weights": self.weights, "about": about, "version": 1}}
+
+class Saver:
+    def save(self, model, state, path):
+        state.weights = model.state_dict()
+        torch.save(state.table(), path)
+
+def main(loader):
+    model, state, saver = nn.Linear(3, 2), State(), Saver()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    best = 9.0
+    for epoch in range(3):
+        for x, y in loader:
+            loss = F.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        {save}
+        if loss.item() < best:
+            best = loss.item()
+            {save_best}
+"""
+SEARCH = """
+class Manager:
+    def __init__(self, net, config):
+        self.net, self.config = net, config
+
+    def total(self, loss, costs):
+        if self.config.kind == "sum":
+            return loss + costs
+        elif self.config.kind == "product":
+            raise NotImplementedError
+        elif self.config.kind == "none":
+            return loss
+        else:
+            raise ValueError(self.config.kind)
+
+    def fit(self, loader):
+        optimizer = torch.optim.Adam(self.net.parameters())
+        for x, y in loader:
+            loss = self.total(F.cross_entropy(self.net(x), y), self.net.cost())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+PAIRS = [
+    (
+        "TL102", BY_NEXT,
+        {"begin": "rest = iter(loader)", "take": STOPS, "clear": CLEARS},
+        {"begin": "rest = iter(loader)", "take": STOPS, "clear": "pass"},
+    ),
+    (
+        "TL102", BY_NEXT,
+        {"begin": "rest = iter(loader); print(rest)", "take": NONE, "clear": "model.zero_grad()"},
+        {"begin": "rest = iter(loader); print(rest)", "take": NONE, "clear": "print(loss)"},
+    ),
+    ("TL106", WINDOWS, {"step": "optimizer.step()"}, {"step": "print(number)"}),
+    (
+        "TL505", LOGGED,
+        {"loop": "logged(DataLoader(data, 8), 10)", "loss": "loss / 8"},
+        {"loop": "logged(DataLoader(data, 8), 10)", "loss": "loss"},
+    ),
+    (
+        "TL301", HEADS,
+        {"given": "optimizer.param_groups[0]['params'] = list(net.parameters())"},
+        {"given": "print(task)"},
+    ),
+    (
+        "TL204", TABLE,
+        {"first": 'losses["total"] = loss.square()', "whole": 'losses["total"]'},
+        {"first": "pass", "whole": "loss"},
+    ),
+    ("TL701", WORKERS, {"body": RESEEDED, "stay": "False"}, {"body": "print(1)", "stay": "False"}),
+    ("TL701", WORKERS, {"body": "print(1)", "stay": "True"}, {"body": "print(1)", "stay": "False"}),
+    ("TL720", SCORE, {"end": "print(hits)"}, {"end": "print(total)"}),
+    ("TL720", SCORE, {"end": 'print(total * config["batch_size"])'}, {"end": "print(total)"}),
+    (
+        "TL606", ROUNDS,
+        {"before": "schedule.step(number - 1)"},
+        {"before": "schedule.step()"},
+    ),
+    (
+        "TL504", CASTS,
+        {"dtype": "bfloat16", "other": "torch.autocast('cuda')"},
+        {"dtype": "float16", "other": "torch.autocast('cuda')"},
+    ),
+    ("TL108", LAST_STATES, {"state": "states[j][k]"}, {"state": "states[j][k].detach()"}),
+    ("TL205", HOOKED, {"part": "layers[sys.argv[1]]"}, {"part": "net"}),
+    (
+        "TL805", STATE,
+        {"save": 'saver.save(model, state, "latest.pt")',
+         "save_best": 'saver.save(model, state, "best.pt")'},
+        {"save": "state.weights = state.weights or model.state_dict()",
+         "save_best": 'torch.save(state.table(), "best.pt")'},
+    ),
+    ("TL704", RANKS, {"epochs": "1.0"}, {"epochs": "3.0"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "program", "right", "wrong"), PAIRS)
+def test_only_the_fault_is_found(code, program, right, wrong):
+    def warned(changes):
+        found = check_text(HEAD + program.format(**changes), "train.py").findings
+        return {each.code for each in found if each.severity != "advice"}
+
+    assert code not in warned(right)
+    assert code in warned(wrong)
+
+
+def test_whatever_branch_is_taken_the_function_has_a_value():
+    heard = Counter()
+    check_text(HEAD + SEARCH, "train.py", listen=lambda event: heard.update([type(event)]))
+    assert heard[OptimizerStep] == heard[Backward] > 3  # in runs with all options and without
