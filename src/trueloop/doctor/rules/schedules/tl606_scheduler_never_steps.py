@@ -35,7 +35,7 @@ for epoch in range(epochs):
 
 The program creates the schedule, its optimizer steps in at least two iterations of a loop after
 that, and no path calls `scheduler.step()`. A schedule that only steps after the loop over epochs,
-or only before it, counts too (unless it is told the epoch, `schedule.step(epoch)`); so does one
+or only before it, counts too (unless it is given the epoch, `schedule.step(epoch)`); so does one
 without a name, made in a statement of its own or under a
 key of a dictionary. So does one whose only `step()` is under a test whether two texts are equal,
 where both are settings of the program and differ: `if unit == config.unit:`, in a method that is

@@ -367,7 +367,7 @@ def _of_items(m: Interpreter, value: Sequence, index: object, node: ast.AST) -> 
 def set_item(
     m: Interpreter, owner: Any, index: Any, value: Any, node: ast.Subscript, *, afresh: bool
 ) -> None:
-    """`owner[index] = value`; `afresh`: the old value is no part of the new one."""
+    """`owner[index] = value`; `afresh`: the new value does not contain the old one."""
     if (held := container_in(owner)) is not None and owner.cls.lookup("__setitem__") is None:
         owner = held
     m.history.write(owner)

@@ -43,7 +43,7 @@ class CallSummary:
     guards: frozenset[str] = frozenset()
     """The open conditions around that call."""
     attributes: list[dict[str, Value]] = field(default_factory=list)
-    """What each of the arguments had in its attributes then."""
+    """The attributes of each argument at that call."""
     layer: tuple[Model, ...] = ()
     """The layer that it was of, with the parts that it had then."""
 

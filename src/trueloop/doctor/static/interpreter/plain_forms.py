@@ -13,19 +13,15 @@ import itertools
 from trueloop.doctor.model.nodes import FIELDS, walk
 
 
-def plain(tree: ast.Module, text: str) -> ast.Module:
+def plain(tree: ast.Module) -> ast.Module:
     """The tree, changed in place, with the plain forms in it."""
-    by_next = "while" in text and "next(" in text
-    if not by_next and "getattr(" not in text:
-        return tree
     # From the innermost nodes outwards, and without recursion: a tree may be thousands deep.
     for node in reversed(walk(tree)):
         for name in FIELDS[type(node)]:
             value = getattr(node, name, None)
             if isinstance(value, list):
                 value[:] = [_plain(each) for each in value]
-                if by_next:
-                    _over_what_is_iterated(value, tree)
+                _over_what_is_iterated(value, tree)
             elif isinstance(value, ast.Call):
                 setattr(node, name, _plain(value))
     return tree
