@@ -262,6 +262,59 @@ def main(loader):
             best = loss.item()
             {save_best}
 """
+PARTS = """
+data = TensorDataset(torch.randn(64, 3), torch.randn(64, 1))
+parts = {{"net": nn.Linear(3, 1)}}
+parts["optimizer"] = torch.optim.SGD(parts["net"].parameters(), lr=0.1)
+for x, y in DataLoader(data, batch_size=8, shuffle=True):
+    parts["optimizer"].zero_grad()
+    F.mse_loss(parts["net"](x), y).backward()
+    parts["optimizer"].step()
+    {again}
+"""
+TIMED = """
+class Run:
+    pass
+
+run = Run()
+loader = DataLoader(TensorDataset(torch.randn(64, 3)), batch_size=8, shuffle=True)
+net = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for run.number, (x,) in enumerate(loader):
+    net(x).mean().backward()
+    optimizer.step()
+    if run.number == {last}:
+        break
+"""
+SEEDED = """
+class Plain(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.layer(x)
+
+class {base}:
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.layers = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 2))
+
+    def forward(self, x):
+        return self.layers(x)
+
+class Deep({bases}):
+    pass
+
+plain, deep = Plain(), Deep()
+for net in (plain, deep):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(9):
+        optimizer.zero_grad()
+        net(torch.randn(8, 4)).square().mean().backward()
+        optimizer.step()
+"""
 SEARCH = """
 class Manager:
     def __init__(self, net, config):
@@ -334,6 +387,17 @@ PAIRS = [
          "save_best": 'saver.save(model, state, "best.pt")'},
         {"save": "state.weights = state.weights or model.state_dict()",
          "save_best": 'torch.save(state.table(), "best.pt")'},
+    ),
+    (
+        "TL109", PARTS,
+        {"again": 'parts["optimizer"].zero_grad()'},
+        {"again": 'parts["optimizer"].step()'},
+    ),
+    ("TL102", TIMED, {"last": "3"}, {"last": "len(loader)"}),
+    (
+        "TL806", SEEDED,
+        {"base": "Base(nn.Module)", "bases": "Base"},
+        {"base": "Base", "bases": "Base"},
     ),
     ("TL704", RANKS, {"epochs": "1.0"}, {"epochs": "3.0"}),
 ]  # fmt: skip

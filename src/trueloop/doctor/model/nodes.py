@@ -105,7 +105,7 @@ def cut_at(loop: ast.AST) -> int | None:
         test = each.test if isinstance(each, ast.If) else None
         if not isinstance(each, ast.If) or not isinstance(each.body[-1], ast.Break):
             continue
-        if not isinstance(test, ast.Compare) or getattr(test.left, "id", "") != counter:
+        if not isinstance(test, ast.Compare) or ast.dump(test.left) != counter:
             continue
         limit = getattr(test.comparators[0], "value", None)
         if type(limit) is int and isinstance(test.ops[0], (ast.Eq, ast.GtE, ast.Gt)):
@@ -114,7 +114,8 @@ def cut_at(loop: ast.AST) -> int | None:
 
 
 def _counter(loop: ast.For | ast.AsyncFor) -> str:
-    """The name that counts the turns of a loop over `enumerate(...)`; empty for other loops."""
+    """What counts the turns of a loop over `enumerate(...)`, a name or an attribute, as it is read
+    (`ast.dump`); empty for other loops."""
     counts = any(getattr(each, "id", "") == "enumerate" for each in walk(loop.iter))
     first = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) and counts else None
-    return first.id if isinstance(first, ast.Name) else ""
+    return "" if first is None else ast.dump(first).replace("ctx=Store()", "ctx=Load()")

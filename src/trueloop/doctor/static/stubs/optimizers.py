@@ -263,10 +263,14 @@ _CLEARING = frozenset({"zero_grad", "_foreach_zero_", "backward", "setattr", "gr
 
 
 def spelled(call: LibraryCall) -> str:
-    """The expression before the dot of a method's call, if it is a plain name."""
+    """The expression before the dot of a method's call, if it is a plain name or the entry of a
+    constant key: `parts["critic"]`."""
     function = getattr(call.node, "func", None)
     owner = getattr(function, "value", None)
-    return written(owner) if isinstance(owner, (ast.Name, ast.Attribute)) else ""
+    inner = owner
+    while isinstance(inner, ast.Subscript) and isinstance(inner.slice, ast.Constant):
+        inner = inner.value
+    return written(owner) if owner and isinstance(inner, (ast.Name, ast.Attribute)) else ""
 
 
 def _own(call: LibraryCall) -> Function | None:
