@@ -257,3 +257,37 @@ def test_a_file_may_be_read_first_where_a_branch_is_looked_at() -> None:
     Path("main.py").write_text(TRAINS_BY_AN_OPTION)
     outcome = check(["main.py"], Configs())
     assert outcome.problems == []
+
+
+FACTORY = """\
+import torch
+
+def prepare(net):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    return optimizer, torch.optim.lr_scheduler.StepLR(optimizer, 2)
+"""
+USER = """\
+import argparse
+import torch
+from factory import prepare
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--decay", action="store_true")
+args = parser.parse_args()
+net = torch.nn.Linear(3, 1)
+optimizer, schedule = prepare(net)
+for epoch in range(9):
+    for x in torch.randn(5, 4, 3):
+        optimizer.zero_grad()
+        net(x).square().mean().backward()
+        optimizer.step()
+    {step}
+"""
+
+
+def test_a_schedule_of_a_shared_function_is_reported_where_a_program_gets_it() -> None:
+    Path("factory.py").write_text(FACTORY)
+    Path("steps.py").write_text(USER.format(step="schedule.step()"))
+    Path("steps_with_an_option.py").write_text(USER.format(step="args.decay and schedule.step()"))
+    Path("forgets.py").write_text(USER.format(step="print(epoch)"))
+    assert found() == ["forgets.py TL606"]

@@ -83,9 +83,9 @@ class SchedulerNeverSteps(ScheduleRule):
 
     def on_scheduler_step(self, event: SchedulerStep) -> None:
         super().on_scheduler_step(event)
-        self.refute(event.scheduler.made)
-        for inner in event.scheduler.schedules:
-            self.refute(inner.made)
+        for each in (event.scheduler, *event.scheduler.schedules):
+            made = self.clock(each).made
+            self.refute(each.made if made is None else _in_the_program(made))
 
     def check(self, clock: ScheduleClock) -> None:
         scheduler = clock.scheduler
