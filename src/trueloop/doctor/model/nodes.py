@@ -114,7 +114,7 @@ def cut_at(loop: ast.AST) -> int | None:
 
 
 def _counter(loop: ast.For | ast.AsyncFor) -> str:
-    """What counts the turns of a loop over `enumerate(...)`, a name or an attribute, as it is read
+    """The name or attribute that counts the turns of a loop over `enumerate(...)`, as it is read
     (`ast.dump`); empty for other loops."""
     counts = any(getattr(each, "id", "") == "enumerate" for each in walk(loop.iter))
     first = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) and counts else None

@@ -97,8 +97,9 @@ class SeededTooLate(Rule):
         thing = event.thing
         if isinstance(thing, Model):
             self._kinds.add(thing.kind.rpartition(".")[2])
-            if thing.cls is not None:  # its constructor may be that of a class above it
-                self._kinds.update(getattr(each, "name", "") for each in thing.cls.lineage())
+            constructor = thing.cls.lookup("__init__") if thing.cls is not None else None
+            if constructor is not None:  # it may be that of a class above it
+                self._kinds.add(constructor.name.rpartition(".")[0])
         if self._seed is not None or event.guards or not isinstance(thing, Model):
             return
         if thing.known and draws_weights(thing):

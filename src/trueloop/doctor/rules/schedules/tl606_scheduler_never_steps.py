@@ -189,7 +189,8 @@ def _in_the_program(made: Made) -> Location:
     """Where a program gets its schedule: the call, where a function of a different file makes it,
     since other programs may step theirs."""
     caller = made.stack[-1] if made.stack else made.place
-    return caller if caller.path != made.place.path else made.place
+    of_object = "." in made.place.function  # whose methods step it
+    return made.place if of_object or caller.path == made.place.path else caller
 
 
 _FLAT = (

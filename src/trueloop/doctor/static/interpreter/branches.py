@@ -129,7 +129,7 @@ def last_of_kinds(function: ast.AST) -> ast.If | None:
         while isinstance(each, ast.If):
             chain.append(each)
             each = each.orelse[0] if len(each.orelse) == 1 else None
-    asked = {written(each.test.left) for each in chain if isinstance(each.test, ast.Compare)}
+    asked = {_asked(each.test) for each in chain if isinstance(each.test, ast.Compare)}
     if len(chain) < 2 or chain[-1].orelse or not all(map(_gives_kind, chain)) or len(asked) > 1:
         return None
     return chain[-1]
@@ -193,6 +193,12 @@ def as_chosen(value: Value) -> Value:
 
 def _one_of_several(value: Value) -> Value:
     return LibraryName(value.name, chosen=True) if isinstance(value, LibraryName) else value
+
+
+def _asked(test: ast.Compare) -> str:
+    """The name that decides: `kind` of `kind == "mean"` and of `"mean" in kind`."""
+    within = isinstance(test.ops[0], ast.In) and isinstance(test.left, ast.Constant)
+    return written(test.comparators[0] if within else test.left)
 
 
 def _gives_kind(node: ast.If) -> bool:
