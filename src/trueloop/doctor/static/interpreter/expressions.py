@@ -18,6 +18,7 @@ from trueloop.doctor.static.interpreter.counters import window_of
 from trueloop.doctor.static.interpreter.generators import MOST, yielded
 from trueloop.doctor.static.interpreter.inference import guess
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
+from trueloop.doctor.static.interpreter.joined_conditions import Junction
 from trueloop.doctor.static.interpreter.loop_plans import elements
 from trueloop.doctor.static.interpreter.preferred_branches import preferred_way
 from trueloop.doctor.static.interpreter.step_budget import NESTING
@@ -327,6 +328,9 @@ def _bool(m: Interpreter, node: ast.BoolOp, scope: Scope) -> Value:
                 return value
             word = " or " if is_or else " and "
             key = f"({word.join(m.key(each) for each in (value, *rest))})"
+            parts = [m.verdict(each) for each in (value, *rest)]
+            if all(outcome is None for outcome, _, _ in parts):
+                m.junctions[key] = Junction(is_or, tuple(each[1:] for each in parts))
             return m.unknown(node, (value, *rest), key=key)
     return closing(value, windows)
 

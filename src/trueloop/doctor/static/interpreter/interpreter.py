@@ -14,13 +14,13 @@ from contextlib import contextmanager
 from enum import Enum
 from typing import Any, NamedTuple
 
-from trueloop.doctor.model.arithmetic import SIZE
 from trueloop.doctor.model.events import Backward, EscapedToUnknown, Event, GraphEscaped, Made
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.known_values import loop_of
 from trueloop.doctor.model.things import AccumulationWindow, Model, Size, Tensor, Thing
 from trueloop.doctor.static.interpreter.branches import BranchPolicy, OpenBranch, limit_in, text_in
 from trueloop.doctor.static.interpreter.call_history import CallHistory, Reach
+from trueloop.doctor.static.interpreter.joined_conditions import Junction, Limits, note_limit
 from trueloop.doctor.static.interpreter.option_defaults import ORDER, decided_by_default
 from trueloop.doctor.static.interpreter.process_environment import ProcessEnvironment
 from trueloop.doctor.static.interpreter.project import Project
@@ -134,7 +134,8 @@ class Interpreter(Surroundings, ABC):
     def _begin(self) -> None:
         """The findings of the run, still empty."""
         self.decided: dict[str, bool] = {}
-        self.limits: dict[str, list[tuple[Callable[[Any, Any], Any], float, bool]]] = {}
+        self.junctions: dict[str, Junction] = {}
+        self.limits: Limits = {}
         """Quantity -> what was decided about it and a number: (comparison, number, outcome)."""
         self.equal: dict[str, Value] = {}
         self.named: dict[str, str] = {}
@@ -346,7 +347,11 @@ class Interpreter(Surroundings, ABC):
             fact = self._known_of_window(key)
             if fact is not None:
                 return fact != negated, ""
-            if self.policy.forces(key):
+            joined = self.junctions.get(key)
+            fact = joined.known(self.decided) if joined is not None else None
+            if fact is not None:
+                pass  # it follows from what its parts are
+            elif self.policy.forces(key):
                 fact = self.policy.forced[key]
             elif self._ruled_out(value):
                 fact = False
@@ -363,7 +368,9 @@ class Interpreter(Surroundings, ABC):
             self.decided[key] = fact
             if varies(value):
                 self.varying.add(key)
-            self._note_limit(key, fact)
+            note_limit(self.limits, key, fact)
+            if joined is not None:
+                joined.settle(fact, self.decided, self.policy.forced)
             equals = getattr(value, "equals", None)
             if fact and equals is not None:
                 self.equal[equals[0]] = equals[1]
@@ -411,14 +418,6 @@ class Interpreter(Surroundings, ABC):
             is_other = self.policy.forced.get(f"{key} == {default!r}") is False
             return text if text is not None or is_other else default
         return self.named.setdefault(key, default)
-
-    def _note_limit(self, key: str, fact: bool) -> None:
-        """Remember that `n > 3` was decided, for what is asked about `n` later."""
-        for sign, holds in ORDER.items():
-            name, found, _ = key.rpartition(f" {sign} ")
-            limit = limit_in(key, f"{name} {sign} ") if found else None
-            if limit is not None and len(known := self.limits.setdefault(name, [])) < SIZE:
-                known.append((holds, limit, fact))
 
     def _follows(self, key: str) -> bool | None:
         """The truth of `n > 1` in a run that was asked to take `n` for 1."""
