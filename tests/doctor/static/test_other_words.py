@@ -315,6 +315,29 @@ for net in (plain, deep):
         net(torch.randn(8, 4)).square().mean().backward()
         optimizer.step()
 """
+STAGES = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stage_1 = [nn.Linear(3, 8), nn.ReLU()]
+        self.stage_2 = [nn.Linear(8, 2)]
+        {register}
+
+    def forward(self, x):
+        for layer in (*self.stage_1, *self.stage_2):
+            x = layer(x)
+        return x
+
+net = Net()
+optimizer = torch.optim.Adam(net.parameters())
+for x in torch.randn(20, 8, 3):
+    optimizer.zero_grad()
+    net(x).square().mean().backward()
+    optimizer.step()
+"""
+ALL_STAGES = """for name in list(self.__dict__):
+            if name.startswith("stage_"):
+                setattr(self, name, nn.Sequential(*getattr(self, name)))"""
 SEARCH = """
 class Manager:
     def __init__(self, net, config):
@@ -399,6 +422,7 @@ PAIRS = [
         {"base": "Base(nn.Module)", "bases": "Base"},
         {"base": "Base", "bases": "Base"},
     ),
+    ("TL303", STAGES, {"register": ALL_STAGES}, {"register": "print(self.__dict__)"}),
     ("TL704", RANKS, {"epochs": "1.0"}, {"epochs": "3.0"}),
 ]  # fmt: skip
 

@@ -69,6 +69,7 @@ def new_object(m: Interpreter, cls: Class, node: ast.AST) -> Value:
     if is_module or (bases and looks_like_one):
         complete = any(map(_BARE.search, bases))
         names = any(cls.lookup(name) is not None for name in _NAMES_PARAMETERS)
+        names = names or _replaces_its_attributes(cls.node)
         return Model(kind=cls.name, complete=complete, names_parameters=names, **common)
     is_trainer = bases and bases[-1].endswith("Trainer")
     found = (TrainerObject if is_trainer else Instance)(cls, key=f"{cls.name}()@{place.line}")
@@ -88,6 +89,17 @@ _ON_PURPOSE = frozenset(
     "no_grad inference_mode detach deepcopy requires_grad requires_grad_ data eval parameters"
     " named_parameters state_dict __getattr__ register_module add_module".split()
 )
+
+
+@once
+def _replaces_its_attributes(node: ast.AST) -> bool:
+    """`for name in self.__dict__: setattr(self, name, nn.Sequential(*getattr(self, name)))`."""
+    calls = (each for each in walk(node) if isinstance(each, ast.Call))
+    sets = [
+        each for each in calls if getattr(each.func, "id", "") == "setattr" and len(each.args) == 3
+    ]
+    by_name = [each for each in sets if not isinstance(each.args[1], ast.Constant)]
+    return bool(by_name) and any(getattr(each, "attr", "") == "__dict__" for each in walk(node))
 
 
 _PLAIN_BASES = frozenset({"object", "ABC", "Protocol", "Generic"})
