@@ -24,9 +24,10 @@ from trueloop.doctor.static.interpreter.derived_containers import container_in
 from trueloop.doctor.static.interpreter.fetches import note_fetch
 from trueloop.doctor.static.interpreter.interpreter import CallRecord, ControlFlow, Interpreter
 from trueloop.doctor.static.interpreter.methods_of_constants import method_of_constant
-from trueloop.doctor.static.interpreter.parameter_binding import bind_parameters
+from trueloop.doctor.static.interpreter.parameter_binding import bind_parameters, is_refused
 from trueloop.doctor.static.interpreter.passing_generators import passed_on
 from trueloop.doctor.static.interpreter.repeated_constructors import construct
+from trueloop.doctor.static.interpreter.step_budget import ProgramFailsError
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, find_call, find_method
 from trueloop.doctor.static.interpreter.survey import BACKWARD, last_name
 from trueloop.doctor.static.interpreter.syntax import nodes_of, once
@@ -304,6 +305,8 @@ def _enter(
     on_yield: Callable[[Value], Value] | None,
 ) -> Value:
     definition = function.node
+    if not (m.guards or m.tries or rest) and is_refused(function, args, kwargs, node):
+        raise ProgramFailsError
     scope = Scope(function.module, function.scope, function, function.owner)
     scope.receiver = args[0] if args else None
     scope.on_yield, scope.windows = on_yield, len(m.windows)

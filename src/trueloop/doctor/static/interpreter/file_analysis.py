@@ -33,7 +33,7 @@ from trueloop.doctor.static.interpreter.project import Project
 from trueloop.doctor.static.interpreter.receivers import definitions, receiver
 from trueloop.doctor.static.interpreter.source_interpreter import SourceInterpreter
 from trueloop.doctor.static.interpreter.statements import run_block
-from trueloop.doctor.static.interpreter.step_budget import OutOfBudgetError
+from trueloop.doctor.static.interpreter.step_budget import OutOfBudgetError, ProgramFailsError
 from trueloop.doctor.static.interpreter.survey import INTERESTING, last_name
 from trueloop.doctor.static.interpreter.syntax import nodes_of, once
 from trueloop.doctor.static.interpreter.ticks_passed_by import never_reached
@@ -105,6 +105,8 @@ class FileAnalysis:
     entered: set[int] = field(default_factory=set)
     spent: int = 0
     """Steps that the runs so far have taken."""
+    fails: bool = False
+    """The program ends with an error before it has come to its end."""
     runs: list[Interpreter] = field(default_factory=list)
     """Those of the beginning under way."""
 
@@ -279,6 +281,8 @@ class FileAnalysis:
                 self.gaps.cut_within += machine.stopped_within[::-1]
         except LeaveGenerator:
             pass  # of a loop that was left before the generator was
+        except ProgramFailsError:
+            self.fails |= whole_program
         except Exception as error:
             if self.strict:
                 raise
@@ -386,7 +390,7 @@ def read_module(reading: FileAnalysis) -> None:
     program = frozenset(reading.entered)
     _run_frameworks(reading, TRAINS, program)
     for definition, owner in _beginnings(reading):
-        if id(definition) in reading.entered:
+        if id(definition) in reading.entered or reading.fails:
             continue
         if not reading.goes_on():
             name = ".".join(each for each in (*owner, definition.name) if each != INSIDE)

@@ -7,6 +7,7 @@ import ast
 from trueloop.doctor.static.interpreter.inference import parameter
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.likely_modules import likely_module
+from trueloop.doctor.static.interpreter.survey import last_name
 from trueloop.doctor.static.interpreter.syntax import once
 from trueloop.doctor.static.interpreter.values import (
     Constant,
@@ -67,6 +68,34 @@ def bind_parameters(
         scope.variables[spec.kwarg.arg] = DictValue(
             left, rest is not None, list(rest or []), m.turns_begun
         )
+
+
+def is_refused(
+    function: Function, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> bool:
+    """Python raises a TypeError for this call, which the program itself writes so: an argument that
+    the function does not take, or one missing that it needs."""
+    if not isinstance(node, ast.Call) or function.decorators or not _is_called_so(function, node):
+        return False
+    starred = any(isinstance(each, ast.Starred) for each in node.args)
+    if starred or len(node.keywords) != len(kwargs) or len(args) - len(node.args) not in (0, 1):
+        return False
+    spec = function.node.args
+    names, every, _ = _names(spec)
+    if spec.vararg is None and len(args) > len(names):
+        return True
+    taken = set(names[: len(args)])
+    if spec.kwarg is None and any(name not in every or name in taken for name in kwargs):
+        return True
+    needed = {*names[: len(names) - len(function.defaults)], *(every[len(names) :])}
+    return not needed <= taken | kwargs.keys() | function.keyword_defaults.keys()
+
+
+def _is_called_so(function: Function, node: ast.Call) -> bool:
+    """By its own name, or that of the class whose constructor it is."""
+    called, own = last_name(node.func), function.name.rpartition(".")[2]
+    cls = function.owner.name if own == "__init__" and function.owner is not None else own
+    return called in (own, cls) and not isinstance(function.node, ast.Lambda)
 
 
 @once

@@ -435,7 +435,9 @@ def _with(m: Interpreter, node: ast.With | ast.AsyncWith, scope: Scope) -> Contr
 
 def _try(m: Interpreter, node: ast.Try, scope: Scope) -> ControlFlow | None:
     """The body as if nothing was raised; handlers where the body itself raises for certain."""
+    m.tries += 1
     signal = run_block(m, node.body, scope)
+    m.tries -= 1
     if signal is ControlFlow.RAISE and node.handlers:
         handler = node.handlers[0]
         if handler.name:

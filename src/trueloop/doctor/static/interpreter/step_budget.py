@@ -19,6 +19,10 @@ NESTING = 400
 TOO_DEEP = f"code nested deeper than {NESTING} levels"
 
 
+class ProgramFailsError(Exception):
+    """Python raises an error here, whatever the options are: the program ends."""
+
+
 class OutOfBudgetError(Exception):
     """The run has taken more steps than it may."""
 

@@ -20,6 +20,8 @@ class Surroundings(Counting):
         """Of the loops inside the innermost turn: 1 over batches, 2 over epochs of batches."""
         self.unfinished = 0  # loops of which only some turns were gone through, so far
         self.guards: list[str] = []
+        self.tries = 0
+        """The `try` blocks around the current statement."""
         self.windows: list[AccumulationWindow] = []
         """The windows whose branches the run is in."""
 
