@@ -338,6 +338,32 @@ for x in torch.randn(20, 8, 3):
 ALL_STAGES = """for name in list(self.__dict__):
             if name.startswith("stage_"):
                 setattr(self, name, nn.Sequential(*getattr(self, name)))"""
+REFUSED = """
+parser = argparse.ArgumentParser()
+parser.add_argument("--deep", action="store_true")
+args = parser.parse_args()
+
+class Net(nn.Module):
+    def __init__(self, inputs, *, outputs=1):
+        super().__init__()
+        self.layer = nn.Linear(inputs, outputs)
+
+    def forward(self, x):
+        return self.layer(x)
+
+def fit(net, rows, epochs):
+    optimizer = torch.optim.Adam(net.parameters())
+    for epoch in range(epochs):
+        for x in rows:
+            net(x).square().mean().backward()
+            optimizer.step()
+
+def main():
+    net = {made}
+    fit(net, torch.randn(20, 8, 3), {more})
+
+main()
+"""
 SEARCH = """
 class Manager:
     def __init__(self, net, config):
@@ -423,6 +449,14 @@ PAIRS = [
         {"base": "Base", "bases": "Base"},
     ),
     ("TL303", STAGES, {"register": ALL_STAGES}, {"register": "print(self.__dict__)"}),
+    ("TL102", REFUSED, {"made": "Net(3, depth=2)", "more": "9"}, {"made": "Net(3)", "more": "9"}),
+    ("TL102", REFUSED, {"made": "Net(3, 1)", "more": "9"}, {"made": "Net(inputs=3)", "more": "9"}),
+    (
+        "TL102", REFUSED,
+        {"made": "Net(outputs=2)", "more": "9"},
+        {"made": "Net(4, depth=2) if args.deep else Net(3, outputs=2)", "more": "9"},
+    ),
+    ("TL102", REFUSED, {"made": "Net(3)", "more": "9, 2"}, {"made": "Net(3)", "more": "epochs=9"}),
     ("TL704", RANKS, {"epochs": "1.0"}, {"epochs": "3.0"}),
 ]  # fmt: skip
 
@@ -441,3 +475,20 @@ def test_whatever_branch_is_taken_the_function_has_a_value():
     heard = Counter()
     check_text(HEAD + SEARCH, "train.py", listen=lambda event: heard.update([type(event)]))
     assert heard[OptimizerStep] == heard[Backward] > 3  # in runs with all options and without
+
+
+def test_the_call_that_ends_the_program_is_named():
+    program = HEAD + REFUSED.format(made="Net(3, depth=2)", more="9")
+    unread = check_text(program, "/train.py").gaps.unread_file("/train.py")
+    assert unread is not None
+    assert unread.function == "main"
+    line = program.splitlines().index("    net = Net(3, depth=2)") + 1
+    assert unread.line == line
+    ends = f"the program ends in `main` (line {line}): `Net` does not take these arguments"
+    assert unread.message == f"not read to its end: {ends}"
+
+
+def test_a_call_that_fails_with_an_option_only_ends_nothing():
+    made = "Net(4, depth=2) if args.deep else Net(3, outputs=2)"
+    gaps = check_text(HEAD + REFUSED.format(made=made, more="9"), "/train.py").gaps
+    assert gaps.unread_file("/train.py") is None

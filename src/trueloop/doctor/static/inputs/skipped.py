@@ -27,6 +27,8 @@ class Gaps:
     """Functions that no run began with, each with its line: the file's steps were used up."""
     blocks: list[int] = field(default_factory=list)
     """First lines of the programs of a document that were not begun."""
+    refused: list[tuple[Location, str]] = field(default_factory=list)
+    """Calls that end the program, since their arguments do not fit, each with what is called."""
     left_out: dict[str, Location] = field(default_factory=dict)
     """The functions that were not entered, with the first place of each."""
     not_followed: dict[str, str] = field(default_factory=dict)
@@ -40,6 +42,7 @@ class Gaps:
         self.cut_within += other.cut_within
         self.not_begun += other.not_begun
         self.blocks += other.blocks
+        self.refused += other.refused
         self.left_out = other.left_out | self.left_out
         self.not_followed |= other.not_followed
         self.faults += other.faults
@@ -78,7 +81,13 @@ class Gaps:
         return parts
 
     def _rest(self, path: str) -> list[str]:
-        parts = [f"{what} was skipped, {_at(place, path)}" for what, place in self.left_out.items()]
+        parts = [
+            f"the program ends {_at(place, path)}: `{name}` does not take these arguments"
+            for place, name in self.refused[:1]
+        ]
+        parts += [
+            f"{what} was skipped, {_at(place, path)}" for what, place in self.left_out.items()
+        ]
         names = sorted(self.not_followed)
         parts += [f"{_name(each)} was not followed: {self.not_followed[each]}" for each in names]
         if self.faults:
@@ -91,7 +100,8 @@ class Gaps:
     def _reached(self, path: str) -> tuple[int, str]:
         """The line and the function where reading stopped first, or from where it went into the
         file in which it stopped."""
-        stops = (*(place for place, _ in self.cuts), *self.left_out.values())
+        ends = [place for place, _ in (*self.cuts, *self.refused)]
+        stops = (*ends, *self.left_out.values())
         for place in (*stops, *self.cut_within):
             if os.path.abspath(place.path) == path:
                 return place.line, place.function

@@ -306,7 +306,7 @@ def _enter(
 ) -> Value:
     definition = function.node
     if not (m.guards or m.tries or rest) and is_refused(function, args, kwargs, node):
-        raise ProgramFailsError
+        raise ProgramFailsError(m.place(node), function.name.removesuffix(".__init__"))
     scope = Scope(function.module, function.scope, function, function.owner)
     scope.receiver = args[0] if args else None
     scope.on_yield, scope.windows = on_yield, len(m.windows)

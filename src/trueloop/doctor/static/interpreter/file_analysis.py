@@ -105,19 +105,19 @@ class FileAnalysis:
     entered: set[int] = field(default_factory=set)
     spent: int = 0
     """Steps that the runs so far have taken."""
-    fails: bool = False
-    """The program ends with an error before it has come to its end."""
     runs: list[Interpreter] = field(default_factory=list)
     """Those of the beginning under way."""
 
     def go(
         self, drive: Callable[[Interpreter], None], effort: RunLimits, *, whole_program: bool
-    ) -> None:
-        """Make the runs of one beginning."""
+    ) -> int:
+        """Make the runs of one beginning; how many there were."""
         self._explore(drive, effort, whole_program)
         for run in self.runs:
             run.forget()
+        made = len(self.runs)
         self.runs.clear()
+        return made
 
     def _explore(
         self, drive: Callable[[Interpreter], None], effort: RunLimits, whole_program: bool
@@ -281,8 +281,9 @@ class FileAnalysis:
                 self.gaps.cut_within += machine.stopped_within[::-1]
         except LeaveGenerator:
             pass  # of a loop that was left before the generator was
-        except ProgramFailsError:
-            self.fails |= whole_program
+        except ProgramFailsError as refused:
+            if whole_program:
+                self.gaps.refused.append(refused.args)
         except Exception as error:
             if self.strict:
                 raise
@@ -386,11 +387,13 @@ def _calls_of_interest(tree: ast.Module) -> list[tuple[int, int]]:
 def read_module(reading: FileAnalysis) -> None:
     """Make all runs that a file is worth."""
     module = reading.module
-    reading.go(lambda m: _program(m, module), TRAINS, whole_program=True)
+    runs = reading.go(lambda m: _program(m, module), TRAINS, whole_program=True)
+    if len(reading.gaps.refused) < runs:
+        reading.gaps.refused.clear()  # the program ends so with some options only
     program = frozenset(reading.entered)
     _run_frameworks(reading, TRAINS, program)
     for definition, owner in _beginnings(reading):
-        if id(definition) in reading.entered or reading.fails:
+        if id(definition) in reading.entered or reading.gaps.refused:
             continue
         if not reading.goes_on():
             name = ".".join(each for each in (*owner, definition.name) if each != INSIDE)

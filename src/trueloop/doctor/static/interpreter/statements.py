@@ -457,14 +457,6 @@ def _return(m: Interpreter, node: ast.Return, scope: Scope) -> ControlFlow | Non
     return ControlFlow.RETURN
 
 
-def _for(m: Interpreter, node: ast.For | ast.AsyncFor, scope: Scope) -> ControlFlow | None:
-    return run_for(m, node, scope)
-
-
-def _while(m: Interpreter, node: ast.While, scope: Scope) -> ControlFlow | None:
-    return run_while(m, node, scope)
-
-
 def _assert(m: Interpreter, node: ast.Assert, scope: Scope) -> ControlFlow | None:
     if has_or(node.test):
         evaluate(m, node.test, scope)
@@ -493,9 +485,9 @@ _HANDLERS: dict[type[ast.stmt], Callable[[Interpreter, Any, Scope], ControlFlow 
     ast.Return: _return,
     ast.Raise: lambda m, node, scope: ControlFlow.RAISE,
     ast.Match: run_match,
-    ast.For: _for,
-    ast.AsyncFor: _for,
-    ast.While: _while,
+    ast.For: run_for,
+    ast.AsyncFor: run_for,
+    ast.While: run_while,
     ast.Assert: _assert,
     ast.Break: lambda m, node, scope: ControlFlow.BREAK,
     ast.Continue: lambda m, node, scope: ControlFlow.CONTINUE,

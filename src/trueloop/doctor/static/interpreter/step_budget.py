@@ -20,7 +20,8 @@ TOO_DEEP = f"code nested deeper than {NESTING} levels"
 
 
 class ProgramFailsError(Exception):
-    """Python raises an error here, whatever the options are: the program ends."""
+    """Python refuses a call, whatever the options are: the program ends. Its arguments are the
+    place and the name of what is called."""
 
 
 class OutOfBudgetError(Exception):
