@@ -291,3 +291,58 @@ def test_a_schedule_of_a_shared_function_is_reported_where_a_program_gets_it() -
     Path("steps_with_an_option.py").write_text(USER.format(step="args.decay and schedule.step()"))
     Path("forgets.py").write_text(USER.format(step="print(epoch)"))
     assert found() == ["forgets.py TL606"]
+
+
+IMPORTS = """\
+import torch
+{imported}
+
+net = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(20, 4, 3):
+    net(x).square().mean().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("rows", "imported"),
+    [
+        ("class Rows: pass", "from rows import Columns"),
+        ("", "from rows import Rows"),
+        ("from torch import nn", "from rows import nn, Rows"),
+    ],
+)
+def test_a_program_that_cannot_begin_is_named_and_not_judged(rows: str, imported: str) -> None:
+    Path("rows.py").write_text(rows)
+    Path("main.py").write_text(IMPORTS.format(imported=imported))
+    outcome = check(["main.py"], Configs())
+    assert not outcome.findings
+    (unread,) = outcome.unread
+    name = imported.split()[-1]
+    assert unread.message.endswith(f"the program ends in line 2: `rows.py` has no `{name}`")
+
+
+@pytest.mark.parametrize(
+    ("rows", "imported"),
+    [
+        ("class Rows: pass", "from rows import Rows"),
+        ("class Rows: pass", "try:\n    from rows import Columns\nexcept ImportError:\n    pass"),
+        ("from numpy import *", "from rows import array"),
+        ("def __getattr__(name): return 1", "from rows import Rows"),
+        ("globals()['Rows'] = 1", "from rows import Rows"),
+        ("if True:\n    import torch as Rows", "from rows import Rows"),
+        ("", "from parts import inner"),
+        ("", "from parts.inner import __doc__"),
+        ("", "from elsewhere import Rows"),
+    ],
+)
+def test_an_import_that_may_succeed_ends_nothing(rows: str, imported: str) -> None:
+    Path("rows.py").write_text(rows)
+    Path("parts").mkdir()
+    Path("parts/__init__.py").write_text("")
+    Path("parts/inner.py").write_text("")
+    Path("main.py").write_text(IMPORTS.format(imported=imported))
+    outcome = check(["main.py"], Configs())
+    assert [each.code for each in outcome.findings] == ["TL102"]
+    assert not outcome.unread

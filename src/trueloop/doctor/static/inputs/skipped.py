@@ -28,7 +28,7 @@ class Gaps:
     blocks: list[int] = field(default_factory=list)
     """First lines of the programs of a document that were not begun."""
     refused: list[tuple[Location, str]] = field(default_factory=list)
-    """Calls that end the program, since their arguments do not fit, each with what is called."""
+    """Calls and imports that end the program, each with the reason."""
     left_out: dict[str, Location] = field(default_factory=dict)
     """The functions that were not entered, with the first place of each."""
     not_followed: dict[str, str] = field(default_factory=dict)
@@ -82,8 +82,7 @@ class Gaps:
 
     def _rest(self, path: str) -> list[str]:
         parts = [
-            f"the program ends {_at(place, path)}: `{name}` does not take these arguments"
-            for place, name in self.refused[:1]
+            f"the program ends {_at(place, path)}: {reason}" for place, reason in self.refused[:1]
         ]
         parts += [
             f"{what} was skipped, {_at(place, path)}" for what, place in self.left_out.items()

@@ -306,7 +306,8 @@ def _enter(
 ) -> Value:
     definition = function.node
     if not (m.guards or m.tries or rest) and is_refused(function, args, kwargs, node):
-        raise ProgramFailsError(m.place(node), function.name.removesuffix(".__init__"))
+        name = function.name.removesuffix(".__init__")
+        raise ProgramFailsError(m.place(node), f"`{name}` does not take these arguments")
     scope = Scope(function.module, function.scope, function, function.owner)
     scope.receiver = args[0] if args else None
     scope.on_yield, scope.windows = on_yield, len(m.windows)

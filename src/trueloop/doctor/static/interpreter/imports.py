@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import os
+
+from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.static.interpreter.canonical_names import canonical
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.pending import define, settle
+from trueloop.doctor.static.interpreter.syntax import once
 from trueloop.doctor.static.interpreter.values import (
     Constant,
     Imported,
@@ -56,6 +61,39 @@ def member(m: Interpreter, source: str, name: str, near: Module) -> Value:
     if module is not None:
         return Namespace(scope_of(m, module))
     return LibraryName(canonical(f"{source}.{name}"))
+
+
+def missing_in(m: Interpreter, source: str, name: str, near: Module) -> str:
+    """The file beside the importing one, or below it, that certainly has no such name; empty where
+    it may have one. What is further up may not be what Python would find."""
+    path = m.project.find(source, near)
+    folder = os.path.dirname(os.path.abspath(near.path))
+    if path is None or not path.startswith(folder + os.sep) or near.path.endswith(".ipynb"):
+        return ""
+    module = m.project.load(path, source)
+    known = _names_bound_in(module.tree) if module is not None else None
+    if known is None or name in known or m.project.find(f"{source}.{name}", near):
+        return ""
+    inner = os.path.join(os.path.splitext(path)[0].removesuffix("__init__"), name)
+    return "" if os.path.exists(inner) or name.startswith("__") else os.path.basename(path)
+
+
+@once
+def _names_bound_in(tree: ast.AST) -> frozenset[str] | None:
+    """All names that a file binds anywhere; None where it may bind others."""
+    found: set[str] = set()
+    for node in walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, ast.alias):
+            found.add((node.asname or node.name).partition(".")[0])
+        elif isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, ast.Global):
+            found.update(node.names)
+        elif isinstance(node, ast.Attribute) and node.attr in ("modules", "__dict__"):
+            return None  # `setattr(sys.modules[__name__], name, value)`
+    return None if found & {"*", "__getattr__", "globals", "vars", "exec"} else frozenset(found)
 
 
 def import_star(m: Interpreter, source: str, scope: Scope) -> None:

@@ -30,6 +30,7 @@ from trueloop.doctor.static.interpreter.loops import run_for, run_while
 from trueloop.doctor.static.interpreter.match_statements import run_match
 from trueloop.doctor.static.interpreter.option_defaults import is_always_on
 from trueloop.doctor.static.interpreter.preferred_branches import preferred_outcome
+from trueloop.doctor.static.interpreter.step_budget import ProgramFailsError
 from trueloop.doctor.static.interpreter.survey import last_name
 from trueloop.doctor.static.interpreter.syntax import has_or, once, shape, stands_in, written
 from trueloop.doctor.static.interpreter.unpacking import unpack
@@ -357,7 +358,11 @@ def _import(m: Interpreter, node: ast.Import, scope: Scope) -> ControlFlow | Non
 def _import_from(m: Interpreter, node: ast.ImportFrom, scope: Scope) -> ControlFlow | None:
     m.spend(len(node.names) >> 2, node)
     source = m.project.absolute(node.module or "", node.level, scope.module)
+    begins = not (m.calls or m.guards or m.tries) and scope.module is m.modules[0]
     for alias in node.names:
+        file = imports.missing_in(m, source, alias.name, scope.module) if begins else ""
+        if file and alias.name != "*":
+            raise ProgramFailsError(m.place(node), f"`{file}` has no `{alias.name}`")
         if alias.name == "*":
             imports.import_star(m, source, scope)
         else:

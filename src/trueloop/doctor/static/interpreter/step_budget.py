@@ -20,8 +20,8 @@ TOO_DEEP = f"code nested deeper than {NESTING} levels"
 
 
 class ProgramFailsError(Exception):
-    """Python refuses a call, whatever the options are: the program ends. Its arguments are the
-    place and the name of what is called."""
+    """Python refuses a call or an import, whatever the options are: the program ends. Its arguments
+    are the place, and the reason in a few words."""
 
 
 class OutOfBudgetError(Exception):
