@@ -492,3 +492,10 @@ def test_a_call_that_fails_with_an_option_only_ends_nothing():
     made = "Net(4, depth=2) if args.deep else Net(3, outputs=2)"
     gaps = check_text(HEAD + REFUSED.format(made=made, more="9"), "/train.py").gaps
     assert gaps.unread_file("/train.py") is None
+
+
+def test_a_function_that_nobody_calls_may_end_as_well():
+    program = HEAD + REFUSED.format(made="Net(3, depth=2)", more="9").replace("\nmain()\n", "")
+    report = check_text(program, "/train.py")
+    assert [each[1] for each in report.gaps.refused] == ["`Net` does not take these arguments"]
+    assert {each.code for each in report.findings} == {"TL102"}  # in `fit`, which is right to call

@@ -82,7 +82,8 @@ class Gaps:
 
     def _rest(self, path: str) -> list[str]:
         parts = [
-            f"the program ends {_at(place, path)}: {reason}" for place, reason in self.refused[:1]
+            f"the program ends {_at(place, path)}: {reason}"
+            for place, reason in dict.fromkeys(self.refused)
         ]
         parts += [
             f"{what} was skipped, {_at(place, path)}" for what, place in self.left_out.items()

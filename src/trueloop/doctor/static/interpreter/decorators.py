@@ -70,7 +70,7 @@ def _only_passes_on(decorator: ast.AST) -> bool:
     if not isinstance(inner, ast.FunctionDef) or not isinstance(last, ast.Return):
         return False
     given, spec = decorator.args.args, inner.args
-    if getattr(last.value, "id", "") != inner.name:
+    if getattr(last.value, "id", "") != inner.name or not all(map(_is_wraps, inner.decorator_list)):
         return False
     if len(given) != 1 or spec.args or not (spec.vararg and spec.kwarg):
         return False
@@ -89,6 +89,10 @@ def _only_passes_on(decorator: ast.AST) -> bool:
         if isinstance(each, ast.Assign) and each.value is passed[0]
     ]
     return returned is passed[0] or [written(returned)] == [written(each) for each in held]
+
+
+def _is_wraps(decorator: ast.expr) -> bool:
+    return isinstance(decorator, ast.Call) and last_name(decorator.func) == "wraps"
 
 
 def _leave_tables_open(m: Interpreter, decorator: Function | Method, node: ast.AST) -> None:

@@ -107,17 +107,20 @@ class FileAnalysis:
     """Steps that the runs so far have taken."""
     runs: list[Interpreter] = field(default_factory=list)
     """Those of the beginning under way."""
+    refused: list[Any] = field(default_factory=list)
+    """Those of them that Python ends: where, and why."""
 
     def go(
         self, drive: Callable[[Interpreter], None], effort: RunLimits, *, whole_program: bool
-    ) -> int:
-        """Make the runs of one beginning; how many there were."""
+    ) -> None:
+        """Make the runs of one beginning."""
         self._explore(drive, effort, whole_program)
         for run in self.runs:
             run.forget()
-        made = len(self.runs)
+        if len(self.refused) == len(self.runs):  # with some options only, it is not named
+            self.gaps.refused += self.refused[:1]
         self.runs.clear()
-        return made
+        self.refused.clear()
 
     def _explore(
         self, drive: Callable[[Interpreter], None], effort: RunLimits, whole_program: bool
@@ -282,8 +285,7 @@ class FileAnalysis:
         except LeaveGenerator:
             pass  # of a loop that was left before the generator was
         except ProgramFailsError as refused:
-            if whole_program:
-                self.gaps.refused.append(refused.args)
+            self.refused.append(refused.args)
         except Exception as error:
             if self.strict:
                 raise
@@ -387,13 +389,11 @@ def _calls_of_interest(tree: ast.Module) -> list[tuple[int, int]]:
 def read_module(reading: FileAnalysis) -> None:
     """Make all runs that a file is worth."""
     module = reading.module
-    runs = reading.go(lambda m: _program(m, module), TRAINS, whole_program=True)
-    if len(reading.gaps.refused) < runs:
-        reading.gaps.refused.clear()  # the program ends so with some options only
-    program = frozenset(reading.entered)
+    reading.go(lambda m: _program(m, module), TRAINS, whole_program=True)
+    ends, program = bool(reading.gaps.refused), frozenset(reading.entered)
     _run_frameworks(reading, TRAINS, program)
     for definition, owner in _beginnings(reading):
-        if id(definition) in reading.entered or reading.gaps.refused:
+        if id(definition) in reading.entered or ends:
             continue
         if not reading.goes_on():
             name = ".".join(each for each in (*owner, definition.name) if each != INSIDE)
