@@ -335,6 +335,8 @@ def test_a_program_that_cannot_begin_is_named_and_not_judged(rows: str, imported
         ("", "from parts import inner"),
         ("", "from parts.inner import __doc__"),
         ("", "from elsewhere import Rows"),
+        ("", "from parts import compiled"),
+        ("", "import sys\nsys.path.insert(0, 'lib')\nfrom rows import Rows"),
     ],
 )
 def test_an_import_that_may_succeed_ends_nothing(rows: str, imported: str) -> None:
@@ -346,3 +348,12 @@ def test_an_import_that_may_succeed_ends_nothing(rows: str, imported: str) -> No
     outcome = check(["main.py"], Configs())
     assert [each.code for each in outcome.findings] == ["TL102"]
     assert not outcome.unread
+
+
+def test_a_module_further_up_may_be_meant() -> None:
+    Path("rows.py").write_text("class Rows: pass")
+    Path("train").mkdir()
+    Path("train/rows.py").write_text("")
+    Path("train/main.py").write_text(IMPORTS.format(imported="from rows import Rows"))
+    outcome = check(["train/main.py"], Configs())
+    assert [each.code for each in outcome.findings] == ["TL102"]

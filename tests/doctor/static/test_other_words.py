@@ -499,3 +499,23 @@ def test_a_function_that_nobody_calls_may_end_as_well():
     report = check_text(program, "/train.py")
     assert [each[1] for each in report.gaps.refused] == ["`Net` does not take these arguments"]
     assert {each.code for each in report.findings} == {"TL102"}  # in `fit`, which is right to call
+
+
+@pytest.mark.parametrize(
+    "constructor",
+    [
+        "class Deep(Net):\n    def __init__(self, rows):\n        super(Net, self).__init__()\n"
+        "        self.layer = nn.Linear(3, 1)\n\ndef made():\n    return Deep(3)",
+        "def made(**options):\n    return Net(3, **options)",
+        "def made(*sizes):\n    return Net(*sizes or (3,))",
+        "def made():\n    try:\n        return Net(3, 1)\n    except TypeError:\n"
+        "        return Net(3)",
+    ],
+)
+def test_calls_that_may_succeed(constructor):
+    program = REFUSED.format(made="made()", more="9").replace(
+        "def main", f"{constructor}\n\ndef main"
+    )
+    report = check_text(HEAD + program, "/train.py")
+    assert not report.gaps.refused
+    assert "TL102" in {each.code for each in report.findings}

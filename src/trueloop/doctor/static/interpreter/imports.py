@@ -65,17 +65,42 @@ def member(m: Interpreter, source: str, name: str, near: Module) -> Value:
 
 def missing_in(m: Interpreter, source: str, name: str, near: Module) -> str:
     """The file beside the importing one, or below it, that certainly has no such name; empty where
-    it may have one. What is further up may not be what Python would find."""
+    it may have one, or Python may find a different file. A package may have compiled parts."""
     path = m.project.find(source, near)
     folder = os.path.dirname(os.path.abspath(near.path))
     if path is None or not path.startswith(folder + os.sep) or near.path.endswith(".ipynb"):
         return ""
     module = m.project.load(path, source)
     known = _names_bound_in(module.tree) if module is not None else None
-    if known is None or name in known or m.project.find(f"{source}.{name}", near):
+    if (
+        known is None
+        or name in known
+        or name.startswith("__")
+        or os.path.basename(path) == "__init__.py"
+    ):
         return ""
-    inner = os.path.join(os.path.splitext(path)[0].removesuffix("__init__"), name)
-    return "" if os.path.exists(inner) or name.startswith("__") else os.path.basename(path)
+    return "" if _sets_path(near.tree) or _is_above(folder, source) else os.path.basename(path)
+
+
+@once
+def _sets_path(tree: ast.AST) -> bool:
+    """A file may add folders that modules are looked for in."""
+    return any(
+        isinstance(node, ast.Attribute)
+        and node.attr == "path"
+        and getattr(node.value, "id", "") == "sys"
+        for node in walk(tree)
+    )
+
+
+def _is_above(folder: str, source: str) -> bool:
+    """A few folders further up have such a module, too: `python -m` begins there."""
+    below = source.replace(".", os.sep)
+    for _ in range(4):
+        folder = os.path.dirname(folder)
+        if any(os.path.exists(os.path.join(folder, below + end)) for end in ("", ".py")):
+            return True
+    return False
 
 
 @once

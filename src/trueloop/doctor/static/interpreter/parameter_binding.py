@@ -78,6 +78,7 @@ def is_refused(
     if not isinstance(node, ast.Call) or function.decorators or not _is_called_so(function, node):
         return False
     starred = any(isinstance(each, ast.Starred) for each in node.args)
+    starred = starred or any(each.arg is None for each in node.keywords)
     if starred or len(node.keywords) != len(kwargs) or len(args) - len(node.args) not in (0, 1):
         return False
     spec = function.node.args
@@ -92,10 +93,13 @@ def is_refused(
 
 
 def _is_called_so(function: Function, node: ast.Call) -> bool:
-    """By its own name, or that of the class whose constructor it is."""
+    """By its own name, or that of the class whose constructor it is; `super(Base, self)` may mean
+    the constructor of a different one."""
     called, own = last_name(node.func), function.name.rpartition(".")[2]
     cls = function.owner.name if own == "__init__" and function.owner is not None else own
-    return called in (own, cls) and not isinstance(function.node, ast.Lambda)
+    owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    elsewhere = isinstance(owner, ast.Call) and bool(owner.args)
+    return called in (own, cls) and not (elsewhere or isinstance(function.node, ast.Lambda))
 
 
 @once
