@@ -61,6 +61,14 @@ def logged(batches, every):
         yield batch
         print(time.time() - begun)
 
+class Logged:
+    def __init__(self, batches):
+        self.batches = batches
+
+    def __iter__(self):
+        for batch in self.batches:
+            yield batch
+
 def main(data, model):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for number, (x, y) in enumerate({loop}):
@@ -69,6 +77,20 @@ def main(data, model):
         if (number + 1) % 8 == 0:
             optimizer.step()
             optimizer.zero_grad()
+"""
+ORDERED = """
+class Trainer:
+    def fit(self):
+        labels = torch.cat([torch.zeros(30), torch.ones(30)]).long()
+        loader = DataLoader(TensorDataset(torch.rand(60, 16), labels), batch_size=10)
+        model = nn.Linear(16, 16)
+        optimizer = torch.optim.Adam(model.parameters())
+        for self.number, ({taken}) in enumerate(loader):
+            optimizer.zero_grad()
+            F.mse_loss(model(self.x), {wanted}).backward()
+            optimizer.step()
+
+Trainer().fit()
 """
 HEADS = """
 class Net(nn.Module):
@@ -403,6 +425,16 @@ PAIRS = [
         "TL505", LOGGED,
         {"loop": "logged(DataLoader(data, 8), 10)", "loss": "loss / 8"},
         {"loop": "logged(DataLoader(data, 8), 10)", "loss": "loss"},
+    ),
+    (
+        "TL505", LOGGED,
+        {"loop": "Logged(DataLoader(data, 8))", "loss": "loss / 8"},
+        {"loop": "Logged(DataLoader(data, 8))", "loss": "loss"},
+    ),
+    (
+        "TL703", ORDERED,
+        {"taken": "self.x, _", "wanted": "self.x"},
+        {"taken": "self.x, self.y", "wanted": "self.y[:, None].float()"},
     ),
     (
         "TL301", HEADS,

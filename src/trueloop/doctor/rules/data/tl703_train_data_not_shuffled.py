@@ -236,7 +236,7 @@ def _order(dataset: Dataset) -> Location | None:
 def _without_labels(event: Backward) -> bool:
     """`for images, _ in loader`: the labels are not used."""
     loop = batch_loop(event)
-    return loop is not None and len(loop.variables) > 1 and loop.variables[-1] == "_"
+    return loop is not None and loop.variables[-1:] == ("_",)
 
 
 def _is_one_batch(loader: Loader) -> bool:

@@ -264,7 +264,7 @@ def start(
     if contents is not None and contents.yields:
         if any("contextmanager" in m.key(each) for each in function.decorators):
             return GeneratorContext(function, args, kwargs)
-        return passed_on(function, args, kwargs) or Generator(function, args, kwargs)
+        return passed_on(m, function, args, kwargs) or Generator(function, args, kwargs)
     return enter(m, function, args, kwargs, node, rest=rest)
 
 

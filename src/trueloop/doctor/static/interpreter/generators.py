@@ -9,6 +9,7 @@ from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.model.things import Loop
 from trueloop.doctor.static.interpreter.calls import enter
 from trueloop.doctor.static.interpreter.interpreter import ControlFlow, Interpreter, LeaveGenerator
+from trueloop.doctor.static.interpreter.passing_generators import passed_on
 from trueloop.doctor.static.interpreter.syntax import names_bound, once, written
 from trueloop.doctor.static.interpreter.unread_backwards import unread_backward
 from trueloop.doctor.static.interpreter.values import (
@@ -38,6 +39,19 @@ def generator_in(value: Value) -> Generator | None:
         if isinstance(iterate, Function) and _yields(iterate):
             return Generator(iterate, [value], {})
     return value if isinstance(value, Generator) else None
+
+
+def through_wrappers(m: Interpreter, value: Value) -> Value:
+    """The elements that a loop over an object of the user's goes through, where its `__iter__`
+    yields those of an attribute as they are."""
+    if isinstance(value, CombinedIterable) and value.kind in ("enumerate", "plain"):
+        inner = through_wrappers(m, value.sources[0])
+        if inner is value.sources[0]:
+            return value
+        return CombinedIterable(value.kind, [inner, *value.sources[1:]], value.start)
+    iterate = value.cls.lookup("__iter__") if isinstance(value, Instance) else None
+    found = passed_on(m, iterate, [value], {}) if isinstance(iterate, Function) else None
+    return value if found is None else found
 
 
 def _yields(function: Function) -> bool:

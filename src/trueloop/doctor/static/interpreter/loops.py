@@ -15,6 +15,7 @@ from trueloop.doctor.static.interpreter.generators import (
     generator_in,
     hands_on,
     loop_over_generator,
+    through_wrappers,
 )
 from trueloop.doctor.static.interpreter.interpreter import ControlFlow, Interpreter
 from trueloop.doctor.static.interpreter.list_lengths import done_each_turn, note_end
@@ -92,7 +93,7 @@ def _leave(m: Interpreter, node: ast.AST, loop: Loop) -> None:
 def run_for(m: Interpreter, node: ast.For | ast.AsyncFor, scope: Scope) -> ControlFlow | None:
     """A `for` loop."""
 
-    iterable = m.evaluate(node.iter, scope)
+    iterable = through_wrappers(m, m.evaluate(node.iter, scope))
     generator = generator_in(iterable)
     if generator is not None:
         return loop_over_generator(m, node, iterable, generator, scope)

@@ -7,23 +7,29 @@ import ast
 
 from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.static.interpreter.call_summaries import BEARS
+from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.syntax import once
 from trueloop.doctor.static.interpreter.values import CombinedIterable, Function, Value
 
 
-def passed_on(function: Function, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def passed_on(
+    m: Interpreter, function: Function, args: list[Value], kwargs: dict[str, Value]
+) -> Value | None:
     """The elements that a call of such a function yields; None for other generator functions."""
     source = _source(function.node)
     if source is None:
         return None
-    position, name = source
+    position, name, attribute = source
     given = args[position] if position < len(args) else kwargs.get(name)
+    if given is not None and attribute:
+        given = m.attribute(given, attribute, function.node)
     return None if given is None else CombinedIterable("plain", [given])
 
 
 @once
-def _source(function: ast.AST) -> tuple[int, str] | None:
-    """The parameter that a function goes through and yields as it is."""
+def _source(function: ast.AST) -> tuple[int, str, str] | None:
+    """The parameter that a function goes through and yields as it is, or the attribute of one:
+    `self.batches` in `__iter__`."""
     if not isinstance(function, ast.FunctionDef):
         return None
     nodes = walk(function)
@@ -38,10 +44,11 @@ def _source(function: ast.AST) -> tuple[int, str] | None:
     if not isinstance(yields[0], ast.Yield) or getattr(yields[0].value, "id", "") != element:
         return None
     names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
-    over = getattr(loop.iter, "id", "")
+    held = loop.iter.value if isinstance(loop.iter, ast.Attribute) else loop.iter
+    over = getattr(held, "id", "")
     if over not in names or _does_more(nodes, {over, element}):
         return None
-    return names.index(over), over
+    return names.index(over), over, getattr(loop.iter, "attr", "")
 
 
 def _does_more(nodes: list[ast.AST], names: set[str]) -> bool:

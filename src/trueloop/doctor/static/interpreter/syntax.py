@@ -136,7 +136,8 @@ def shape(node: ast.AST) -> str:
 @once
 def names_bound(node: ast.expr) -> tuple[str, ...]:
     """The names that an assignment to `node` binds."""
-    return tuple(each.id for each in walk(node) if isinstance(each, ast.Name))
+    names = (each for each in walk(node) if isinstance(each, ast.Name))
+    return tuple(each.id for each in names if isinstance(each.ctx, ast.Store))
 
 
 @once
