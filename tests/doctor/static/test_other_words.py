@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 
 import pytest
 
 from trueloop.doctor.model.events import Backward, OptimizerStep
 from trueloop.doctor.static import check_text
+from trueloop.doctor.static.interpreter.syntax import parse
 
 HEAD = """
 import argparse
@@ -501,6 +503,14 @@ def test_only_the_fault_is_found(code, program, right, wrong):
 
     assert code not in warned(right)
     assert code in warned(wrong)
+
+
+def test_a_loop_that_begins_its_iterator_again_stays_as_it_is():
+    loop = BY_NEXT.format(begin="rest = iter(loader)", take=STOPS, clear="{}")
+    plain, again = loop.format("pass"), loop.format("rest = iter(loader)")
+    assert "while" not in ast.unparse(parse(plain))
+    assert "while" in ast.unparse(parse(again))
+    assert "getattr" not in ast.unparse(parse(plain))
 
 
 def test_whatever_branch_is_taken_the_function_has_a_value():

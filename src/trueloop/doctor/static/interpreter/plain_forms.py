@@ -103,9 +103,14 @@ def _loop(
     body: list[ast.stmt],
     at_end: list[ast.stmt],
 ) -> ast.For | None:
-    if not body:
-        return None
+    again = {ast.unparse(each) for part in body for each in walk(part) if _is_stored(each)}
+    if not body or ast.unparse(items) in again:
+        return None  # `batches = iter(loader)` in the loop: it goes over several
     return ast.copy_location(ast.For(target, items, body, at_end), node)
+
+
+def _is_stored(node: ast.AST) -> bool:
+    return isinstance(getattr(node, "ctx", None), ast.Store)
 
 
 def _next_of(statement: ast.stmt, arguments: int) -> tuple[ast.expr, ast.expr] | None:
