@@ -189,8 +189,9 @@ def _in_the_program(made: Made) -> Location:
     """Where a program gets its schedule: the call, where a function of a different file makes it,
     since other programs may step theirs."""
     caller = made.stack[-1] if made.stack else made.place
-    of_object = "." in made.place.function  # whose methods step it
-    return made.place if of_object or caller.path == made.place.path else caller
+    function = made.place.function  # of an object, whose methods step it, or of none
+    shared = bool(function) and "." not in function and caller.path != made.place.path
+    return caller if shared else made.place
 
 
 _FLAT = (
