@@ -13,7 +13,6 @@ benchmarks/results/doctor_rewrites.json. About four minutes on two cores.
 
 from __future__ import annotations
 
-import argparse
 import ast
 import sys
 from collections import Counter
@@ -23,11 +22,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from common import save_results, table
+from corpus_programs import CORPUS, options, programs_in
 from rewriting import REWRITES, rewritten
 
 from trueloop.doctor.static import check_text
-
-CORPUS = Path(__file__).parent.parent / "tests" / "doctor" / "corpus"
 
 
 class Outcome(NamedTuple):
@@ -88,16 +86,11 @@ def rows_of(outcomes: list[Outcome]) -> list[dict[str, object]]:
 
 
 def main(words: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--folder", type=Path, help="programs of a different folder")
-    parser.add_argument("--jobs", type=int, default=2)
+    parser = options(__doc__)
     parser.add_argument("--only", action="append", metavar="NAME", help="one way, may be repeated")
-    parser.add_argument("--show", action="store_true", help="print each alarm and each miss")
     given = parser.parse_args(words)
     folder = given.folder or CORPUS
-    programs = sorted(folder.rglob("*.py"))
-    if not programs:
-        raise SystemExit(f"no Python file in {folder}")
+    programs = programs_in(folder)
     work = partial(try_program, folder=folder, only=given.only)
     with ProcessPoolExecutor(given.jobs) as pool:
         outcomes = [each for some in pool.map(work, programs, chunksize=4) for each in some]

@@ -14,7 +14,6 @@ writes benchmarks/results/doctor_unknown_code.json. About ten minutes on two cor
 
 from __future__ import annotations
 
-import argparse
 import ast
 import sys
 from collections import Counter
@@ -25,10 +24,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from common import save_results, table
+from corpus_programs import CORPUS, options, programs_in
 
 from trueloop.doctor.static import check_text
 
-CORPUS = Path(__file__).parent.parent / "tests" / "doctor" / "corpus"
 PACKAGE = "unknown_package"
 
 
@@ -105,15 +104,10 @@ def try_program(path: Path, folder: Path) -> tuple[Counter[str], list[Alarm]]:
 
 
 def main(words: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--folder", type=Path, help="programs of a different folder")
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--show", action="store_true", help="print each alarm")
+    parser = options(__doc__)
     given = parser.parse_args(words)
     folder = given.folder or CORPUS
-    programs = sorted(folder.rglob("*.py"))
-    if not programs:
-        raise SystemExit(f"no Python file in {folder}")
+    programs = programs_in(folder)
     made: Counter[str] = Counter()
     alarms: list[Alarm] = []
     with ProcessPoolExecutor(given.jobs) as pool:

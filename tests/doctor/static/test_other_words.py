@@ -511,6 +511,8 @@ def test_a_loop_that_begins_its_iterator_again_stays_as_it_is():
     assert "while" not in ast.unparse(parse(plain))
     assert "while" in ast.unparse(parse(again))
     assert "getattr" not in ast.unparse(parse(plain))
+    other = BY_NEXT.format(begin="pass", take=NONE.replace("is None", "is END"), clear="pass")
+    assert "while" in ast.unparse(parse(other))  # it ends at something else
 
 
 def test_whatever_branch_is_taken_the_function_has_a_value():

@@ -108,7 +108,7 @@ class FileAnalysis:
     runs: list[Interpreter] = field(default_factory=list)
     """Those of the beginning under way."""
     refused: list[Any] = field(default_factory=list)
-    """Those of them that Python ends: where, and why."""
+    """The place and the reason for each of them that Python ends with an error."""
 
     def go(
         self, drive: Callable[[Interpreter], None], effort: RunLimits, *, whole_program: bool

@@ -64,8 +64,9 @@ def member(m: Interpreter, source: str, name: str, near: Module) -> Value:
 
 
 def missing_in(m: Interpreter, source: str, name: str, near: Module) -> str:
-    """The file beside the importing one, or below it, that certainly has no such name; empty where
-    it may have one, or Python may find a different file. A package may have compiled parts."""
+    """The name of the file that `from source import name` reads, if that file certainly does not
+    define the name. Empty if it may, if it is a package (which may have compiled parts), or if
+    Python may find a different file: only files beside `near` or below it are certain."""
     path = m.project.find(source, near)
     folder = os.path.dirname(os.path.abspath(near.path))
     if path is None or not path.startswith(folder + os.sep) or near.path.endswith(".ipynb"):
@@ -79,7 +80,7 @@ def missing_in(m: Interpreter, source: str, name: str, near: Module) -> str:
         or os.path.basename(path) == "__init__.py"
     ):
         return ""
-    return "" if _sets_path(near.tree) or _is_above(folder, source) else os.path.basename(path)
+    return "" if _sets_path(near.tree) or _is_above(m, folder, source) else os.path.basename(path)
 
 
 @once
@@ -93,13 +94,16 @@ def _sets_path(tree: ast.AST) -> bool:
     )
 
 
-def _is_above(folder: str, source: str) -> bool:
-    """A few folders further up have such a module, too: `python -m` begins there."""
+def _is_above(m: Interpreter, folder: str, source: str) -> bool:
+    """A folder further up has such a module, too, which `python -m` would find first. Where there
+    is none, the findings depend on that."""
     below = source.replace(".", os.sep)
     for _ in range(4):
         folder = os.path.dirname(folder)
-        if any(os.path.exists(os.path.join(folder, below + end)) for end in ("", ".py")):
+        file = os.path.join(folder, f"{below}.py")
+        if os.path.exists(file) or os.path.exists(os.path.join(folder, below)):
             return True
+        m.project.followed[file] = ""
     return False
 
 

@@ -1,5 +1,5 @@
-"""Facts that follow from others in one run: `a or b` from `a` and `b`, and the reverse; and the
-side of a number that a quantity is on."""
+"""The conclusions of a run from its decisions: `a or b` from `a` and `b`, and the reverse; and
+limits of a quantity from comparisons with numbers."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ Limits = dict[str, list[tuple[Callable[[Any, Any], Any], float, bool]]]
 class Junction(NamedTuple):
     """`a or b`, or `a and b`, of conditions that the source leaves open."""
 
-    is_or: bool
+    decisive: bool
+    """The truth of one part that decides the whole: True for `or`, False for `and`."""
     parts: tuple[tuple[str, bool], ...]
     """The key of each condition, and whether it is negated."""
 
     def known(self, decided: dict[str, bool]) -> bool | None:
-        """Its truth, where what was decided about its parts is enough."""
-        truths = [decided[key] != negated for key, negated in self.parts if key in decided]
-        if self.is_or in truths:
-            return self.is_or
-        return None if len(truths) < len(self.parts) else not self.is_or
+        """Its truth, as far as the run has decided its parts; None while it is open."""
+        outcomes = [decided[key] != negated for key, negated in self.parts if key in decided]
+        if any(each is self.decisive for each in outcomes):
+            return self.decisive
+        return None if len(outcomes) < len(self.parts) else not self.decisive
 
     def settle(self, fact: bool, decided: dict[str, bool], forced: Container[str]) -> None:
-        """Decide the parts as well, where its truth says what each of them is."""
-        for key, negated in self.parts if fact is not self.is_or else ():
+        """Decide the parts too, if the truth of the whole says what each of them is."""
+        for key, negated in self.parts if fact is not self.decisive else ():
             if key not in forced:
                 decided.setdefault(key, fact != negated)
 

@@ -319,11 +319,10 @@ def elements(
 
 
 def following(m: Interpreter, value: CombinedIterable, node: ast.AST) -> Value | None:
-    """The element that `next(iterator)` takes in a turn of a loop: each time the one after. None
-    where there is none left."""
-    how = plan(m, value, node)
-    index, value.taken = min(value.taken, how.count - 1), value.taken + 1
-    if how.count and (index == value.taken - 1 or not how.complete):
-        found: Value = how.make(m.turns[-1].loop, index)
-        return found
-    return None
+    """The next element of an iterator, taken by `next()` in a loop; None if none is left."""
+    how, index = plan(m, value, node), value.taken
+    value.taken += 1
+    if how.count == 0 or (how.complete and index >= how.count):
+        return None
+    found: Value = how.make(m.turns[-1].loop, min(index, how.count - 1))
+    return found

@@ -73,8 +73,8 @@ def bind_parameters(
 def is_refused(
     function: Function, args: list[Value], kwargs: dict[str, Value], node: ast.AST
 ) -> bool:
-    """Python raises a TypeError for this call, which the program itself writes so: an argument that
-    the function does not take, or one missing that it needs."""
+    """Python raises a TypeError for this call: it passes an argument that the function does not
+    take, or one that it needs is missing. Only calls that the program writes itself count."""
     if not isinstance(node, ast.Call) or function.decorators or not _is_called_so(function, node):
         return False
     starred = any(isinstance(each, ast.Starred) for each in node.args)
@@ -93,8 +93,8 @@ def is_refused(
 
 
 def _is_called_so(function: Function, node: ast.Call) -> bool:
-    """By its own name, or that of the class whose constructor it is; `super(Base, self)` may mean
-    the constructor of a different one."""
+    """The call uses the function's own name, or the class name for a constructor. It does not go
+    through `super(Base, self)`, which may mean a different constructor."""
     called, own = last_name(node.func), function.name.rpartition(".")[2]
     cls = function.owner.name if own == "__init__" and function.owner is not None else own
     owner = node.func.value if isinstance(node.func, ast.Attribute) else None

@@ -28,8 +28,8 @@ def passed_on(
 
 @once
 def _source(function: ast.AST) -> tuple[int, str, str] | None:
-    """The parameter that a function goes through and yields as it is, or the attribute of one:
-    `self.batches` in `__iter__`."""
+    """The parameter whose elements a generator function yields unchanged: its position, its name,
+    and the attribute that the loop reads from it (`batches` of `self.batches`); empty for none."""
     if not isinstance(function, ast.FunctionDef):
         return None
     nodes = walk(function)

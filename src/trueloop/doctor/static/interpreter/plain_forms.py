@@ -86,11 +86,10 @@ def _until_none(node: ast.While) -> ast.For | None:
     if found is None or not isinstance(leaving, ast.If) or leaving.orelse:
         return None
     target, items = found
-    test, last = leaving.test, leaving.body[-1]
-    if not isinstance(test, ast.Compare) or not isinstance(target, ast.Name):
+    last, asked = leaving.body[-1], ast.unparse(leaving.test)
+    if not isinstance(target, ast.Name) or asked != f"{target.id} is None":
         return None
-    of_target = getattr(test.left, "id", "") == target.id and isinstance(test.ops[0], ast.Is)
-    if not of_target or not isinstance(last, (ast.Break, ast.Return)):
+    if not isinstance(last, (ast.Break, ast.Return)):
         return None
     at_end = leaving.body[:-1] if isinstance(last, ast.Break) else leaving.body
     return _loop(node, target, items, node.body[2:], at_end)
