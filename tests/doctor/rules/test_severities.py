@@ -641,3 +641,41 @@ def test_what_adam_leaves_of_a_factor(optimizer: str, divides: bool) -> None:
     (only,) = found(UNDIVIDED.format(optimizer=optimizer))
     assert (only.code, only.severity) == ("TL505", "warning")
     assert ("`AdamW` divides this away" in only.message) is divides
+
+
+# ------------------------------------------------------- TL606: a schedule beside a second one
+
+TWO_SCHEDULES = """
+from torch.optim.lr_scheduler import ExponentialLR, LinearLR, MultiStepLR
+plan = ExponentialLR(optimizer, gamma=0.9)
+{second}
+for epoch in range(10):
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    {step}
+"""
+
+
+@pytest.mark.parametrize(
+    ("second", "step", "severity"),
+    [
+        ("pass", "pass", "warning"),
+        ("used = MultiStepLR(optimizer, [4, 8])", "used.step()", "advice"),
+        ("used = MultiStepLR(optimizer, [4, 8])", "pass  # used.step()", "advice"),
+        # Of two schedules that follow each other, both are wanted.
+        ("warmup = LinearLR(optimizer, 0.1, total_iters=3)", "warmup.step()", "warning"),
+        ("raised = LinearLR(optimizer, 0.1, total_iters=3)", "raised.step()", "warning"),
+        # Each optimizer has its own.
+        (
+            "other = torch.optim.SGD(nn.Linear(2, 2).parameters(), lr=0.1)\n"
+            "used = MultiStepLR(other, [4, 8])",
+            "used.step()",
+            "warning",
+        ),
+    ],
+)
+def test_a_schedule_may_be_left_over(second: str, step: str, severity: str) -> None:
+    raised = told(TWO_SCHEDULES.format(second=second, step=step))
+    assert ("TL606", severity) in raised

@@ -411,7 +411,36 @@ class Manager:
             loss.backward()
             optimizer.step()
 """
+EPISODES = """
+def evaluate(net, env, loader):
+    net.eval()
+    scores = []
+    for episode in range(10):
+        seen, done, score = env.reset(), False, 0.0
+        for number in range(200):
+            action = net(torch.as_tensor(seen)[None]).argmax(1).item()
+            {act}
+            score += reward
+        scores.append(score)
+    return sum(scores) / 10
+
+def main(data, env):
+    net = nn.Sequential(nn.Linear(3, 64), nn.ReLU(), nn.Linear(64, 2))
+    optimizer = torch.optim.Adam(net.parameters())
+    loader = DataLoader(data, batch_size=8, shuffle=True)
+    for epoch in range(3):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(x), y).backward()
+            optimizer.step()
+        print(evaluate(net, env, loader))
+"""
 PAIRS = [
+    (
+        "TL203", EPISODES,
+        {"act": "seen, reward, done, _ = env.step(action)"},
+        {"act": "seen, reward, done = next(env)"},
+    ),
     (
         "TL102", BY_NEXT,
         {"begin": "rest = iter(loader)", "take": STOPS, "clear": CLEARS},

@@ -458,6 +458,7 @@ class Loop:
     """`while True`, or over `itertools.count()`."""
     counted: bool = False  # it goes through a `range`: its values are plain counts
     takes: bool = False  # the next few of a stream that goes on: `islice(batches, 4)`
+    acts: bool = False  # its turns act in an environment: `env.step(action)` (in source)
     over: str = ""
     """The expression that the loop iterates over, as it is written."""
     lines: int = 0

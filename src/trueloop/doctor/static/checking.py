@@ -15,6 +15,7 @@ from trueloop.doctor.static.inputs.discovery import FileProblem, Unread, find_fi
 from trueloop.doctor.static.inputs.examine import examine_all
 from trueloop.doctor.static.inputs.ignores import complaints, hold_back, ignores_in
 from trueloop.doctor.static.inputs.open_document import Documents
+from trueloop.doctor.static.inputs.unused_classes import UnusedClasses
 
 
 @dataclass
@@ -53,7 +54,8 @@ def check(
     wanted = find_files(paths, is_excluded=configs.excludes, force_exclude=force_exclude)
     examined = examine_all(wanted.shown, jobs=jobs, cache=cache)
     outcome = CheckResult([], list(wanted.problems), len(wanted.shown), wanted.shown)
-    outcome.findings = selected_findings(examined, configs, outcome.documents)
+    folders = [each for each in paths if os.path.isdir(each)]
+    outcome.findings = selected_findings(examined, configs, outcome.documents, folders)
     outcome.problems += [problem for each in examined for problem in each.problems]
     outcome.unread = [each.unread for each in examined if each.unread is not None]
     outcome.unread.sort(key=lambda unread: outcome.name(unread.path))
@@ -63,22 +65,28 @@ def check(
 
 
 def selected_findings(
-    examined: Sequence[Examined], configs: Configs, documents: Documents
+    examined: Sequence[Examined],
+    configs: Configs,
+    documents: Documents,
+    folders: Sequence[str] = (),
 ) -> list[Finding]:
     """The findings that are selected and that no comment suppresses; and TL001 about comments.
 
     A file that several others use is read with each of them: its findings are reported once. A
     finding in a function that was read without its callers does not count where a program that
-    calls it shows that nothing is wrong.
+    calls it shows that nothing is wrong; it is advice in a class that nothing in its project uses,
+    or in the `folders` that were given to `check`.
     """
     settled = {place for each in examined for place in each.settled}
+    unused = UnusedClasses(folders)
+    called = {_key(one) for each in examined for one in each.findings if not one.without_callers}
     checked = {each.path: each for each in examined}
     by_file: dict[str, dict[tuple[object, ...], Finding]] = {path: {} for path in checked}
     for each in examined:
         for finding in each.findings:
             if finding.without_callers and (finding.code, *finding.place[:2]) in settled:
                 continue
-            key = (finding.code, *finding.place[:3])
+            key = _key(finding)
             known = by_file.setdefault(finding.place.path, {})
             # Another program may show what a file alone does not: that it hurts somebody.
             if key not in known or _gravity(finding) > _gravity(known[key]):
@@ -90,6 +98,7 @@ def selected_findings(
             continue
         config = configs.of(path)
         asked = [each for each in findings.values() if config.wants(each.code, path)]
+        asked = [each if _key(each) in called else _weighed(each, unused) for each in asked]
         if own is None or own.ignores:
             ignores = ignores_in(documents[path])
             asked = hold_back(asked, ignores)
@@ -97,6 +106,21 @@ def selected_findings(
                 asked += complaints(ignores, config, path)
         found += once_a_function(asked)
     return found
+
+
+def _key(finding: Finding) -> tuple[object, ...]:
+    return finding.code, *finding.place[:3]
+
+
+def _weighed(finding: Finding, unused: UnusedClasses) -> Finding:
+    """As advice if it is in a class that nothing uses."""
+    if finding.severity == "advice":
+        return finding
+    name = unused.name_of(finding.place.path, finding.place.function)
+    if not name:
+        return finding
+    message = f"{finding.message} (Nothing else in this project uses `{name}`.)"
+    return replace(finding, severity="advice", message=message)
 
 
 def _gravity(finding: Finding) -> int:

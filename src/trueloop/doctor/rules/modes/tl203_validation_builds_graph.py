@@ -51,9 +51,10 @@ reported: outputs whose gradient is computed later, inputs that require gradient
 examples, saliency), frozen models, models of which only one linear layer learns (a probe: the
 graph holds that layer's input), outputs that a function without a visible caller returns, unless it
 is named for validation, something unknown that is handed a network (few-shot methods take
-gradients themselves), loops over anything but batches, loops that a count ends after a
-few batches, and passes in a block of `torch.enable_grad()` or `torch.set_grad_enabled(True)`, which
-is somebody's decision; a test that comes out true (`set_grad_enabled(phase != "test")`) is not.
+gradients themselves), loops over anything but batches, policies that act in an environment
+(`env.step(action)`), loops that a count ends after a few batches, and passes in a block of
+`torch.enable_grad()` or `torch.set_grad_enabled(True)`, which is somebody's decision; a test that
+comes out true (`set_grad_enabled(phase != "test")`) is not.
 """
 
 from __future__ import annotations
@@ -106,12 +107,12 @@ class ValidationBuildsGraph(ValidationRule):
     def on_ended(self, event: Ended) -> None:
         validations = self.recorded(event)
         for forward in validations:
-            if not (self.kept_of(forward) or is_trial(forward) or self.keeps_little(forward)):
+            if not (self.kept_of(forward) or self._costs_little(forward)):
                 self._report(forward, "validation")
         trains = self.trained or self.learning or self.forwards.used or event.unread_backward
         found: dict[Loop | None, ModelForward] = {}
         for forward in self.candidates if event.whole_program and not trains else ():
-            if self._predicts(forward) and not is_trial(forward):
+            if self._predicts(forward) and not (is_trial(forward) or _acts(forward)):
                 turn = pass_of(forward)
                 found.setdefault(turn.loop if turn is not None else None, forward)
         heard = {turn.loop for forward in validations for turn in forward.turns}
@@ -119,10 +120,13 @@ class ValidationBuildsGraph(ValidationRule):
             turn = self._detaching_turn(forward)
             if turn is None or turn.loop in heard:
                 continue
-            if not (is_trial(forward) or self.keeps_little(forward)):
+            if not self._costs_little(forward):
                 found.setdefault(turn.loop, forward)
         for forward in found.values():
             self._report(forward, "prediction")
+
+    def _costs_little(self, forward: ModelForward) -> bool:
+        return is_trial(forward) or _acts(forward) or self.keeps_little(forward)
 
     def _detaching_turn(self, forward: ModelForward) -> Turn | None:
         """The turn of a pass over data that itself takes its output off the graph: whoever wrote
@@ -158,6 +162,12 @@ class ValidationBuildsGraph(ValidationRule):
                 " function."
             ),
         )
+
+
+def _acts(forward: ModelForward) -> bool:
+    """A policy acts in an environment: it gets one observation at a time, and its graph is gone
+    with the next."""
+    return bool(forward.turns) and forward.turns[-1].loop.acts
 
 
 def _is_known(model: Model) -> bool:

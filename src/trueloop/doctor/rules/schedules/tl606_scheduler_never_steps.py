@@ -46,7 +46,9 @@ set learning rates, schedules inside of such a class that steps, schedules that 
 (`gamma=1`), schedules read with `get_lr()`, settings that switch a schedule off (`"none"`), files
 that call `step` on anything of that name elsewhere, or have that call in a comment, and programs
 that set the learning rate themselves (`group["lr"] = rate`) in more than the first epoch (under `if
-step < warmup` they set it only for a warm-up).
+step < warmup` they set it only for a warm-up). It is advice where a second schedule of the same
+optimizer steps, or has that call in a comment: one of the two may be left over. Beside a warm-up it
+stays a warning.
 """
 
 from __future__ import annotations
@@ -102,10 +104,14 @@ class SchedulerNeverSteps(ScheduleRule):
             return
         if scheduler.read_by_hand or _is_flat(scheduler):
             return
-        last = scheduler.name.rpartition(".")[2]
+        last = _last_name(scheduler)
         test = self._never_stepped.get(last) if self.whole_program else None
-        if last in scheduler.stepped_names | self._entries and test is None:
+        stepped = scheduler.stepped_names | self._entries
+        if last in stepped and test is None:
             return
+        others = [each for each in self._others(scheduler) if _last_name(each) in stepped]
+        # Whoever has a warm-up beside it wants both.
+        left_over = bool(others) and not any(map(_warms_up, others))
         turns = {clock.own(step)[-1] for step in clock.steps if clock.own(step)}
         if len(turns) < 2:
             return
@@ -117,6 +123,7 @@ class SchedulerNeverSteps(ScheduleRule):
         self.report(
             _in_the_program(clock.made),
             self._message(scheduler, under_a_test=test is not None, by_hand=bool(by_hand)),
+            severity="advice" if left_over else None,
             related=[
                 (clock.steps[0].place, "the optimizer steps here"),
                 *([(test, "the test")] if test is not None else []),
@@ -156,8 +163,12 @@ class SchedulerNeverSteps(ScheduleRule):
 
     def _others_step(self, scheduler: Scheduler) -> bool:
         """The same optimizer has a second schedule, and that one steps."""
-        stepping = (each for each, clock in self.clocks.items() if clock.calls)
-        return any(each.optimizer is scheduler.optimizer for each in stepping)
+        return any(self.clocks[each].calls for each in self._others(scheduler))
+
+    def _others(self, scheduler: Scheduler) -> list[Scheduler]:
+        """The other schedules of the same optimizer."""
+        own = (each for each in self.clocks if each.optimizer is scheduler.optimizer)
+        return [each for each in own if each is not scheduler]
 
     def _check_steps(self, clock: ScheduleClock) -> None:
         """The schedule steps, but only before or after the loop over epochs."""
@@ -183,6 +194,16 @@ class SchedulerNeverSteps(ScheduleRule):
             related=[(other.place, "its optimizer steps here")],
             fix="Move `scheduler.step()` into the loop over epochs.",
         )
+
+
+def _last_name(scheduler: Scheduler) -> str:
+    return scheduler.name.rpartition(".")[2]
+
+
+def _warms_up(scheduler: Scheduler) -> bool:
+    """It raises the learning rate in the first updates, as its class or its name says."""
+    named = "warm" in f"{scheduler.name} {scheduler.kind}".lower()
+    return named or scheduler.kind in ("LinearLR", "ConstantLR")
 
 
 def _in_the_program(made: Made) -> Location:

@@ -83,8 +83,16 @@ def find_files(
     return wanted
 
 
+def files_below(folder: str, suffixes: tuple[str, ...]) -> Iterator[str]:
+    """The files with one of these suffixes, without the folders that `check` leaves out."""
+    return _below(folder, lambda path: False, [], suffixes)
+
+
 def _below(
-    folder: str, is_excluded: Callable[[str], bool], problems: list[FileProblem]
+    folder: str,
+    is_excluded: Callable[[str], bool],
+    problems: list[FileProblem],
+    suffixes: tuple[str, ...] = SUFFIXES,
 ) -> Iterator[str]:
     """Files of use in a folder and the folders in it, depth first, by name."""
     waiting = [folder]
@@ -104,7 +112,7 @@ def _below(
                 if not _is_skipped(entry) and not is_excluded(os.path.abspath(path)):
                     folders.append(path)
             elif (
-                entry.name.endswith(SUFFIXES)
+                entry.name.endswith(suffixes)
                 and not entry.name.startswith("._")  # macOS keeps a file's attributes in these
                 and _is_file(entry)
                 and not is_excluded(os.path.abspath(path))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from trueloop.doctor.model.events import BatchFetched, LoopEntered, LoopLeft
-from trueloop.doctor.model.nodes import cut_at
+from trueloop.doctor.model.nodes import cut_at, walk
 from trueloop.doctor.model.things import NOWHERE, Loop
 from trueloop.doctor.static.interpreter.counters import once_by_default
 from trueloop.doctor.static.interpreter.generators import (
@@ -20,10 +20,11 @@ from trueloop.doctor.static.interpreter.generators import (
 from trueloop.doctor.static.interpreter.interpreter import ControlFlow, Interpreter
 from trueloop.doctor.static.interpreter.list_lengths import done_each_turn, note_end
 from trueloop.doctor.static.interpreter.loop_plans import TURNS, LoopPlan, elements, plan
-from trueloop.doctor.static.interpreter.survey import Comprehension
+from trueloop.doctor.static.interpreter.survey import Comprehension, last_name
 from trueloop.doctor.static.interpreter.syntax import (
     may_leave,
     names_bound,
+    once,
     returned_sum,
     written,
 )
@@ -111,6 +112,7 @@ def run_for(m: Interpreter, node: ast.For | ast.AsyncFor, scope: Scope) -> Contr
     loop.resumed_from = _start(iterable)
     loop.over, loop.counted, loop.takes = written(node.iter), how.counted, how.takes
     loop.lines, loop.each_turn, loop.parts = len(node.body), done_each_turn(node), how.parts
+    loop.acts = acts_in_environment(node)
 
     def turn(index: int) -> ControlFlow | None:
         value = how.make(loop, index)
@@ -239,6 +241,7 @@ def run_while(m: Interpreter, node: ast.While, scope: Scope) -> ControlFlow | No
     kind = scope.module.survey.loop_kind(node)
     endless = isinstance(node.test, ast.Constant)
     loop = Loop(place=m.place(node), kind=kind, endless=endless)  # type: ignore[arg-type]
+    loop.acts = acts_in_environment(node)
 
     def turn(index: int) -> ControlFlow | None:
         if index and m.verdict(m.evaluate(node.test, scope))[0] is False:
@@ -252,3 +255,14 @@ def run_while(m: Interpreter, node: ast.While, scope: Scope) -> ControlFlow | No
     if signal is None:
         m.run_block(node.orelse, scope)
     return None if signal in (None, ControlFlow.BREAK) else signal
+
+
+_ENVIRONMENT = re.compile(r"(^|_)(env|envs|environment|environments|simulator|game)(_|\d|$)", re.I)
+
+
+@once
+def acts_in_environment(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+    """Each turn, or a loop in it, gives an action to an environment: `self.env.step(action)`."""
+    calls = (each.func for each in walk(loop) if isinstance(each, ast.Call) and each.args)
+    methods = (each for each in calls if isinstance(each, ast.Attribute) and each.attr == "step")
+    return any(_ENVIRONMENT.search(last_name(each.value)) for each in methods)
