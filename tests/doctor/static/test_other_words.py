@@ -592,3 +592,51 @@ def test_calls_that_may_succeed(constructor):
     report = check_text(HEAD + program, "/train.py")
     assert not report.gaps.refused
     assert "TL102" in {each.code for each in report.findings}
+
+
+UNPACKED = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mean, self.spread = nn.Linear(3, 3), nn.Linear(3, 3)
+
+    def forward(self, x, whole=False):
+        mean, spread = self.mean(x), self.spread(x)
+        {returns}
+
+def main():
+    net = Net()
+    optimizer = torch.optim.Adam(net.parameters())
+    for x in torch.randn(20, 8, 3):
+        {unpacks}
+        (mean - x).square().mean().backward()
+        optimizer.step()
+
+main()
+"""
+THREE = "return mean + spread, mean, spread"
+
+
+@pytest.mark.parametrize(
+    ("returns", "unpacks", "ends"),
+    [
+        (THREE, "drawn, mean = net(x)", True),
+        (f"if whole:\n            return mean, x, x, spread\n        {THREE}",
+         "drawn, mean = net(x, x.sum() > 0)", True),
+        (THREE, "drawn, mean, spread = net(x)", False),
+        (THREE, "*rest, mean = net(x)", False),
+        (f"if whole:\n            return mean, spread\n        {THREE}",
+         "mean, spread = net(x, x.sum() > 0)", False),
+        ("values = [mean, spread]\n        return (*values, mean)", "drawn, mean = net(x)", False),
+        (THREE, "try: drawn, mean = net(x)\n        except ValueError: mean = net(x)[1]", False),
+    ],
+)  # fmt: skip
+def test_more_values_than_names_end_the_program(returns, unpacks, ends):
+    program = HEAD + UNPACKED.format(returns=returns, unpacks=unpacks)
+    report = check_text(program, "/train.py")
+    assert [each.code for each in report.findings] == ([] if ends else ["TL102"])
+    assert len(report.gaps.refused) == ends
+    if ends:
+        values = "3 values" if "whole:" not in returns else "3 or 4 values"
+        why = f"`forward` returns {values}, which are unpacked into 2 names"
+        assert report.gaps.refused[0][1] == why

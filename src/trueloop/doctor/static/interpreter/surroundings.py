@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 
+from trueloop.doctor.model.known_values import Value
 from trueloop.doctor.model.things import AccumulationWindow, Loop, Turn
 from trueloop.doctor.static.interpreter.step_budget import Counting
 
@@ -22,6 +24,8 @@ class Surroundings(Counting):
         self.guards: list[str] = []
         self.tries = 0
         """The `try` blocks around the current statement."""
+        self.returned: tuple[Value, ast.AST] | None = None
+        """The value that was returned last, and by which function."""
         self.windows: list[AccumulationWindow] = []
         """The windows whose branches the run is in."""
 

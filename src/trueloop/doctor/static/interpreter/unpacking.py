@@ -8,6 +8,8 @@ from typing import Any
 from trueloop.doctor.model.known_values import loop_of
 from trueloop.doctor.model.things import Model, Tensor
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
+from trueloop.doctor.static.interpreter.step_budget import ProgramFailsError
+from trueloop.doctor.static.interpreter.syntax import nodes_of, once
 from trueloop.doctor.static.interpreter.values import (
     Constant,
     OpaqueObject,
@@ -22,9 +24,11 @@ from trueloop.doctor.static.stubs.tensors import parts_of
 def unpack(
     m: Interpreter, value: Any, count: int, starred: int | None, node: ast.AST
 ) -> list[Value]:
-    """`a, b = value`: the parts."""
+    """`a, b = value`: the parts. Raises `ProgramFailsError` where Python is sure to refuse."""
     if isinstance(value, Sequence):
         values = value.values
+        if m.returned is not None and m.returned[0] is value and starred is None:
+            _refuse_other_lengths(m, m.returned[1], count, node)
         if starred is None and len(values) == count and not value.open:
             return list(values)
         if starred is not None and len(values) >= count - 1:
@@ -50,3 +54,24 @@ def unpack(
     if isinstance(value, Model) and value.complete and len(value.children) == count:
         return [*value.children.values()]
     return [m.unknown(node, (value,), key=f"{m.key(value)}[{i}]") for i in range(count)]
+
+
+def _refuse_other_lengths(m: Interpreter, function: ast.AST, count: int, node: ast.AST) -> None:
+    """Whatever way a function takes, it returns more values than there are names, or fewer."""
+    returned = _lengths(function)
+    if not (m.guards or m.tries) and returned and count not in returned:
+        name = getattr(function, "name", "the function")
+        values = " or ".join(map(str, sorted(returned)))
+        why = f"`{name}` returns {values} values, which are unpacked into {count} names"
+        raise ProgramFailsError(m.place(node), why)
+
+
+@once
+def _lengths(function: ast.AST) -> frozenset[int]:
+    """The lengths of the tuples that a function returns; none if it returns anything else."""
+    returns = [each.value for each in nodes_of(function, ast.Return)]
+    tuples = [each for each in returns if isinstance(each, ast.Tuple)]
+    starred = any(isinstance(part, ast.Starred) for each in tuples for part in each.elts)
+    if len(tuples) < len(returns) or starred:
+        return frozenset()
+    return frozenset(len(each.elts) for each in tuples)
