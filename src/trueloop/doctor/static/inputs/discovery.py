@@ -84,7 +84,7 @@ def find_files(
 
 
 def files_below(folder: str, suffixes: tuple[str, ...]) -> Iterator[str]:
-    """The files with one of these suffixes, without the folders that `check` leaves out."""
+    """The files with one of these suffixes, but for the folders that `check` skips."""
     return _below(folder, lambda path: False, [], suffixes)
 
 

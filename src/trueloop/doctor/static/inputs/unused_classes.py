@@ -1,8 +1,8 @@
-"""Classes that nothing else in their project names: nobody runs what they do.
+"""Classes that nothing else in their project names: nobody runs their code.
 
-A name that stands in any text of the project counts: in other code, in strings, in a configuration
-by which classes are chosen, in the README. Imports alone do not, except those of a package's
-`__init__.py`, which makes its names public; and neither do classes that are unused themselves.
+A name counts wherever the project has it: in code, in strings, in a configuration that chooses
+classes, in the README. An import by itself does not count, unless it is in the `__init__.py` of a
+package, which makes its names public. Names within unused classes do not count either.
 """
 
 from __future__ import annotations

@@ -370,6 +370,7 @@ def _inside_decorators(
     signal = m.run_block(function.node.body, scope)
     if signal is ControlFlow.RETURN and scope.returned:
         value = scope.returned[-1]
+        m.returned = value, function.node
         return as_chosen(value) if is_chosen(m.sites, function.node) else value
     if any(id(each) in m.sites for each in _tests_before_values(function.node)):
         # `if kind == "a": return x`, `elif kind == "b": return y`, and perhaps `else: raise`.

@@ -459,8 +459,6 @@ def _return(m: Interpreter, node: ast.Return, scope: Scope) -> ControlFlow | Non
     value = NONE if node.value is None else evaluate(m, node.value, scope)
     # `if (i + 1) % n == 0: return True`
     scope.returned.append(closing(value, m.windows[scope.windows :]))
-    if scope.function is not None:
-        m.returned = scope.returned[-1], scope.function.node
     return ControlFlow.RETURN
 
 
