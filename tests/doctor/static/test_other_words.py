@@ -544,6 +544,21 @@ def test_a_loop_that_begins_its_iterator_again_stays_as_it_is():
     assert "while" in ast.unparse(parse(other))  # it ends at something else
 
 
+@pytest.mark.parametrize("mark", ["None", "END"])
+def test_loops_that_end_at_a_mark(mark):
+    taken = NONE.replace("None", mark)
+    until = BY_NEXT.format(begin="rest = iter(loader)", take=taken, clear="pass")
+    asked = f"while (pair := next(rest, {mark})) is not {mark}"
+    first = "if True: x, y = pair"
+    while_not = until.replace("while True", asked).replace(taken, first)
+    for each in (until, while_not):
+        assert "for pair in loader:" in ast.unparse(parse(each))
+        found = check_text(HEAD + "END = object()\n" + each, "train.py").findings
+        assert [finding.code for finding in found] == ["TL102"]
+    other = until.replace(f"is {mark}", "is OTHER")
+    assert "while" in ast.unparse(parse(other))
+
+
 def test_whatever_branch_is_taken_the_function_has_a_value():
     heard = Counter()
     check_text(HEAD + SEARCH, "train.py", listen=lambda event: heard.update([type(event)]))

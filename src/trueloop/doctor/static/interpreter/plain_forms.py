@@ -1,8 +1,9 @@
 """Calls that do what Python has plain syntax for, turned into that syntax before a file is read:
 
 - `getattr(optimizer, "step")` is `optimizer.step`;
-- `while True:` that takes `next(batches)` first and ends at its StopIteration, or at the None that
-  was asked for instead, is `for batch in batches:`.
+- `while True:` that takes `next(batches)` first and ends at its StopIteration, or at the None or
+  mark that was asked for instead, is `for batch in batches:`;
+- `while (batch := next(batches, None)) is not None:` is, too.
 """
 
 from __future__ import annotations
@@ -30,8 +31,11 @@ def plain(tree: ast.Module) -> ast.Module:
 def _plain(node: ast.AST) -> ast.AST:
     if isinstance(node, ast.Call):
         return _attribute(node) or node
-    if isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and node.test.value:
-        return node if node.orelse else _until_stopped(node) or _until_none(node) or node
+    if isinstance(node, ast.While) and not node.orelse:
+        if isinstance(node.test, ast.Compare):
+            return _while_not_at_end(node, node.test) or node
+        if isinstance(node.test, ast.Constant) and node.test.value:
+            return _until_stopped(node) or _until_at_end(node) or node
     return node
 
 
@@ -79,20 +83,32 @@ def _until_stopped(node: ast.While) -> ast.For | None:
     return _loop(node, *found, body, at_end)
 
 
-def _until_none(node: ast.While) -> ast.For | None:
-    """`x = next(items, None)`, and `if x is None: break`."""
+def _until_at_end(node: ast.While) -> ast.For | None:
+    """`x = next(items, END)`, and `if x is END: break`."""
     found = _next_of(node.body[0], 2)
     leaving = node.body[1] if len(node.body) > 1 else None
     if found is None or not isinstance(leaving, ast.If) or leaving.orelse:
         return None
     target, items = found
     last, asked = leaving.body[-1], ast.unparse(leaving.test)
-    if not isinstance(target, ast.Name) or asked != f"{target.id} is None":
+    if not isinstance(target, ast.Name) or asked != f"{target.id} is {_mark(node.body[0])}":
         return None
     if not isinstance(last, (ast.Break, ast.Return)):
         return None
     at_end = leaving.body[:-1] if isinstance(last, ast.Break) else leaving.body
     return _loop(node, target, items, node.body[2:], at_end)
+
+
+def _while_not_at_end(node: ast.While, test: ast.Compare) -> ast.For | None:
+    """`while (x := next(items, END)) is not END:`."""
+    taken = test.left
+    if not isinstance(taken, ast.NamedExpr) or not isinstance(test.ops[0], ast.IsNot):
+        return None
+    assigned = ast.copy_location(ast.Assign([taken.target], taken.value), node)
+    found = _next_of(assigned, 2)
+    if found is None or ast.unparse(test.comparators[0]) != _mark(assigned):
+        return None
+    return _loop(node, *found, node.body, [])
 
 
 def _loop(
@@ -119,9 +135,17 @@ def _next_of(statement: ast.stmt, arguments: int) -> tuple[ast.expr, ast.expr] |
     value = statement.value
     if not isinstance(value, ast.Call) or not _calls(value, "next", arguments):
         return None
-    if arguments == 2 and getattr(value.args[1], "value", 0) is not None:
+    if arguments == 2 and not (
+        isinstance(value.args[1], ast.Name) or getattr(value.args[1], "value", 0) is None
+    ):
         return None
     return statement.targets[0], value.args[0]
+
+
+def _mark(statement: ast.stmt) -> str:
+    """`END` of `x = next(items, END)`, as it is written."""
+    value = getattr(statement, "value", None)
+    return ast.unparse(value.args[1]) if isinstance(value, ast.Call) else ""
 
 
 def _calls(node: ast.Call, name: str, arguments: int) -> bool:
