@@ -435,7 +435,75 @@ def main(data, env):
             optimizer.step()
         print(evaluate(net, env, loader))
 """
+SEGMENTS = """
+def main(songs, epochs):
+    net = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    batch_count = len(songs)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, 0.1, epochs=epochs, steps_per_epoch=batch_count
+    )
+    for epoch in range(epochs):
+        for number in range(batch_count):
+            for part in songs[number].split(16):
+                optimizer.zero_grad()
+                net(part).square().mean().backward()
+                optimizer.step()
+            {batch}
+        {epoch}
+"""
+BEST = """
+import copy
+
+def main(rows):
+    net = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    best, kept = 0.0, net.state_dict()
+    for epoch in range(10):
+        for x in rows:
+            optimizer.zero_grad()
+            net(x).square().mean().backward()
+            optimizer.step()
+        score = float(net(rows[0]).detach().mean())
+        if score > best:
+            best, kept = score, {kept}
+    net.load_state_dict(kept)
+"""
+STARS = """
+from torchvision.transforms.transforms import *
+{star}
+
+net = nn.Linear(3, 1)
+optimizer = {optimizer}
+for x in torch.randn(20, 8, 3):
+    {around}
+        net.zero_grad()
+        net(x).square().mean().backward()
+"""
 PAIRS = [
+    (
+        "TL603", SEGMENTS,
+        {"batch": "schedule.step()", "epoch": "print(epoch)"},
+        {"batch": "print(number)", "epoch": "schedule.step()"},
+    ),
+    (
+        "TL805", BEST,
+        {"kept": "copy.deepcopy(net.state_dict())"},
+        {"kept": "net.state_dict()"},
+    ),
+    (
+        "TL106", STARS,
+        {
+            "star": "from easydl import *",
+            "optimizer": "Scheduled(torch.optim.SGD(net.parameters(), lr=0.1), print)",
+            "around": "with Stepped([optimizer]):",
+        },
+        {
+            "star": "from math import *",
+            "optimizer": "torch.optim.SGD(net.parameters(), lr=0.1)",
+            "around": "with torch.enable_grad():",
+        },
+    ),
     (
         "TL203", EPISODES,
         {"act": "seen, reward, done, _ = env.step(action)"},

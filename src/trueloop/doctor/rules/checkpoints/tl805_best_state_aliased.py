@@ -39,8 +39,9 @@ has updated the model again. In a function or method that nobody is seen to call
 best value of a metric, and returned after the loop or left in an attribute. `copy.copy`,
 `dict(...)` and `{**...}` copy the dictionary, not the tensors. Not reported: a state dict that is
 saved or loaded at once, copied (`deepcopy`, `.clone()` of each tensor), taken before the model
-moves to a different device, taken every n-th epoch whatever its score, taken after training, or
-that of a model which each turn of the loop makes for itself (folds).
+moves to a different device, taken every n-th epoch whatever its score, taken after training, taken
+before it under a name that stands for a copy as soon as there is a better model, or that of a model
+which each turn of the loop makes for itself (folds).
 """
 
 from __future__ import annotations
@@ -117,9 +118,18 @@ class BestStateAliased(Rule):
     def on_state_dict_loaded(self, event: StateDictLoaded) -> None:
         for state in state_dicts_in(event.state):
             self._used.add(state)
+            if state.copied and state.name:
+                self._refute_placeholders(state)
             taken = self._taken.get(state)
             if taken is not None:
                 self._check(taken, event, "loaded")
+
+    def _refute_placeholders(self, state: StateDict) -> None:
+        """The name stands for a copy once there is a better model: what it had before the training
+        is never missed."""
+        for other, taken in self._taken.items():
+            if other.name == state.name and not taken.turns:
+                self.refute(taken.place)
 
     def on_ended(self, event: Ended) -> None:
         for value in event.handed_on:

@@ -51,11 +51,14 @@ steps, under no condition, and the schedule's length, step size or a milestone i
 batches (it contains `len(loader)`, or is the product of the known numbers of batches and epochs).
 In a program that was watched to its end: a length that is the number of its updates, a warm-up
 (`LambdaLR`) or a `step_size` of hundreds of steps, which fits the number of updates and of which a
-few epochs come to a small part. Not reported: epochs of a single batch, unknown lengths, and
-schedules that also step per batch.
+few epochs come to a small part. Not reported: epochs of a single batch, unknown lengths, schedules
+that also step per batch, and loops whose own words say that they go over batches (`for i in
+range(batch_count)`), with one over the parts of a batch inside.
 """
 
 from __future__ import annotations
+
+import re
 
 from trueloop.doctor.model.events import SchedulerStep
 from trueloop.doctor.model.things import Loop
@@ -73,6 +76,7 @@ from trueloop.doctor.rules.shared.schedule_course import course_of
 
 _EPOCHS = 5
 """A run of fewer may be a trial."""
+_OF_BATCHES = re.compile(r"batch|loader|iter")
 _SIZES = ("T_0", "step_size", "step_size_up", "T_max", "total_iters", "num_training_steps")
 
 
@@ -84,7 +88,7 @@ class BatchSchedulePerEpoch(ScheduleRule):
         if len(calls) < 2 or clock.per_batch() or not clock.scheduler.known:
             return
         loop = loop_between(clock, calls[0])
-        if loop is None:
+        if loop is None or _goes_over_batches(clock.epoch_turns(calls[0])[-1].loop):
             return
         batches = batches_of(loop)
         if symbolic.number(batches) == 1:
@@ -121,6 +125,12 @@ class BatchSchedulePerEpoch(ScheduleRule):
         if 2 * course.calls > self.updates:
             return ""
         return f"{length.written} is the number of updates of the whole run"
+
+
+def _goes_over_batches(loop: Loop) -> bool:
+    """Its own words say so: the loop inside goes over the parts of a batch (frames, segments)."""
+    words = " ".join((str(loop.over), *loop.variables)).lower()
+    return "epoch" not in words and _OF_BATCHES.search(words) is not None
 
 
 def loop_between(clock: ScheduleClock, call: SchedulerStep) -> Loop | None:

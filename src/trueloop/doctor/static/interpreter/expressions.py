@@ -22,7 +22,7 @@ from trueloop.doctor.static.interpreter.joined_conditions import Junction
 from trueloop.doctor.static.interpreter.loop_plans import elements
 from trueloop.doctor.static.interpreter.preferred_branches import preferred_way
 from trueloop.doctor.static.interpreter.step_budget import NESTING
-from trueloop.doctor.static.interpreter.stub_lookup import find_call
+from trueloop.doctor.static.interpreter.stub_lookup import find_star_call
 from trueloop.doctor.static.interpreter.values import (
     Constant,
     DictValue,
@@ -103,10 +103,8 @@ def lookup(m: Interpreter, name: str, scope: Scope) -> Value | None:
         return LibraryName(f"builtins.{name}")
     if name == "torch":  # of a star import that cannot be read, or forgotten
         return LibraryName(name)
-    for star in scope.top().stars[:SIZE]:
-        if find_call(f"{star}.{name}") is not None:
-            return LibraryName(f"{star}.{name}")
-    return None
+    found = find_star_call(scope.top().stars[:SIZE], name)
+    return LibraryName(found) if found is not None else None
 
 
 def _name(m: Interpreter, node: ast.Name, scope: Scope) -> Value:

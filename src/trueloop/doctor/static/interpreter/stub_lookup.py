@@ -9,9 +9,10 @@ and notes that the arguments were handed over.
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, TypeVar, overload
 
 from trueloop.doctor.model.events import Event
@@ -107,6 +108,7 @@ def calls(*names: str) -> Callable[[F], F]:
             assert key not in table, f"{name} is registered twice"
             table[key] = function
         _call_with_prefix.cache_clear()
+        _heads.cache_clear()
         return function
 
     return register
@@ -128,6 +130,25 @@ def methods(kind: type, *names: str) -> Callable[[F], F]:
 def find_call(name: str) -> Model_ | None:
     found = _CALLS.get(name)
     return found if found is not None or len(name) > KEY else _call_with_prefix(name)
+
+
+def find_star_call(packages: Sequence[str], name: str) -> str | None:
+    """The dotted name of what is called by `name` after `from package import *`, if only one of the
+    `packages` can have it, for all that is known."""
+    exact = (f"{each}.{name}" for each in packages if f"{each}.{name}" in _CALLS)
+    if (found := next(exact, None)) is not None:
+        return found
+    if not _heads().issuperset(each.partition(".")[0] for each in packages):
+        return None  # a package that is not known may have any name
+    matching = (f"{each}.{name}" for each in packages if find_call(f"{each}.{name}") is not None)
+    return next(matching, None)
+
+
+@cache
+def _heads() -> frozenset[str]:
+    """The packages of which something is known."""
+    known = (each.partition(".")[0] for each in (*_CALLS, *_PREFIXES))
+    return frozenset(known) | sys.stdlib_module_names
 
 
 @lru_cache(maxsize=8192)
