@@ -324,6 +324,36 @@ def test_a_program_that_cannot_begin_is_named_and_not_judged(rows: str, imported
 
 
 @pytest.mark.parametrize(
+    ("package", "reader", "importer"),
+    [
+        ("from .reader import read", "from .rows import Columns", "reader.py"),
+        ("from .reader import read\nfrom .rows import Columns", "", "__init__.py"),
+        ("from .reader import read", "from data.rows import Rows, Columns", "reader.py"),
+        ("from .reader import read\nfrom .rows import Rows", "", ""),
+        (
+            "from .reader import read",
+            "try:\n    from .rows import Columns\nexcept Exception: 0",
+            "",
+        ),
+        ("from .reader import read", "def other():\n    from .rows import Columns", ""),
+        ("from .reader import read", "from .missing import Columns", ""),
+    ],
+)
+def test_what_is_imported_may_not_begin_either(package: str, reader: str, importer: str) -> None:
+    Path("data").mkdir()
+    Path("data/__init__.py").write_text(package)
+    Path("data/reader.py").write_text(f"{reader}\ndef read(): pass\n")
+    Path("data/rows.py").write_text("class Rows: pass\n")
+    Path("main.py").write_text(IMPORTS.format(imported="from data import read"))
+    outcome = check(["main.py"], Configs())
+    ends = f"line 2: `rows.py` has no `Columns`, which `{importer}` imports"
+    assert [each.message.partition(" ends in ")[2] for each in outcome.unread] == (
+        [ends] if importer else []
+    )
+    assert [each.code for each in outcome.findings] == ([] if importer else ["TL102"])
+
+
+@pytest.mark.parametrize(
     ("rows", "imported"),
     [
         ("class Rows: pass", "from rows import Rows"),

@@ -103,8 +103,8 @@ def lookup(m: Interpreter, name: str, scope: Scope) -> Value | None:
         return LibraryName(f"builtins.{name}")
     if name == "torch":  # of a star import that cannot be read, or forgotten
         return LibraryName(name)
-    found = find_star_call(scope.top().stars[:SIZE], name)
-    return LibraryName(found) if found is not None else None
+    dotted = find_star_call(scope.top().stars[:SIZE], name)
+    return LibraryName(dotted) if dotted is not None else None
 
 
 def _name(m: Interpreter, node: ast.Name, scope: Scope) -> Value:

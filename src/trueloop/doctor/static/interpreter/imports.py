@@ -63,24 +63,57 @@ def member(m: Interpreter, source: str, name: str, near: Module) -> Value:
     return LibraryName(canonical(f"{source}.{name}"))
 
 
-def missing_in(m: Interpreter, source: str, name: str, near: Module) -> str:
-    """The name of the file that `from source import name` reads, if that file certainly does not
-    define the name. Empty if it may, if it is a package (which may have compiled parts), or if
-    Python may find a different file: only files beside `near` or below it are certain."""
-    path = m.project.find(source, near)
+def failure_of(m: Interpreter, source: str, names: list[str], near: Module) -> str:
+    """Why Python is certain to refuse `from source import names`, which stands at the top of the
+    program `near`; empty if it is not certain. Only files beside the program or below it count:
+    elsewhere Python may find a different file."""
     folder = os.path.dirname(os.path.abspath(near.path))
-    if path is None or not path.startswith(folder + os.sep) or near.path.endswith(".ipynb"):
+    if near.path.endswith(".ipynb") or _sets_path(near.tree):
         return ""
-    module = m.project.load(path, source)
-    known = _names_bound_in(module.tree) if module is not None else None
-    if (
-        known is None
-        or name in known
-        or name.startswith("__")
-        or os.path.basename(path) == "__init__.py"
-    ):
+    found = _module_below(m, source, near, folder)
+    if found is None or _is_above(m, folder, source):
         return ""
-    return "" if _sets_path(near.tree) or _is_above(m, folder, source) else os.path.basename(path)
+    for name in names:
+        if _lacks(found, name):
+            return f"`{os.path.basename(found.path)}` has no `{name}`"
+    return _failure_within(m, source, near, folder)
+
+
+def _failure_within(m: Interpreter, source: str, near: Module, folder: str) -> str:
+    """The same for what stands at the top of the imported file, and of the packages around it."""
+    parts = source.split(".")
+    for dotted in (".".join(parts[:count]) for count in range(1, len(parts) + 1)):
+        module = _module_below(m, dotted, near, folder) if dotted not in m.imported else None
+        m.imported.add(dotted)
+        if module is None:
+            continue
+        for node in module.tree.body:
+            if not isinstance(node, ast.ImportFrom):
+                continue
+            inner = m.project.absolute(node.module or "", node.level, module)
+            below = _module_below(m, inner, near, folder)
+            if below is None or (not node.level and _is_above(m, folder, inner)):
+                continue
+            for each in node.names:
+                if _lacks(below, each.name):
+                    file, importer = os.path.basename(below.path), os.path.basename(module.path)
+                    return f"`{file}` has no `{each.name}`, which `{importer}` imports"
+            if why := _failure_within(m, inner, near, folder):
+                return why
+    return ""
+
+
+def _module_below(m: Interpreter, source: str, near: Module, folder: str) -> Module | None:
+    path = m.project.find(source, near)
+    is_below = path is not None and path.startswith(folder + os.sep)
+    return m.project.load(path, source) if path is not None and is_below else None
+
+
+def _lacks(module: Module, name: str) -> bool:
+    """A file certainly does not define a name; a package may have compiled parts."""
+    known = _names_bound_in(module.tree)
+    defined = known is None or name in known or name.startswith("__") or name == "*"
+    return not defined and os.path.basename(module.path) != "__init__.py"
 
 
 @once

@@ -359,10 +359,10 @@ def _import_from(m: Interpreter, node: ast.ImportFrom, scope: Scope) -> ControlF
     m.spend(len(node.names) >> 2, node)
     source = m.project.absolute(node.module or "", node.level, scope.module)
     begins = not (m.calls or m.guards or m.tries) and scope.module is m.modules[0]
+    names = [each.name for each in node.names]
+    if begins and (why := imports.failure_of(m, source, names, scope.module)):
+        raise ProgramFailsError(m.place(node), why)
     for alias in node.names:
-        file = imports.missing_in(m, source, alias.name, scope.module) if begins else ""
-        if file and alias.name != "*":
-            raise ProgramFailsError(m.place(node), f"`{file}` has no `{alias.name}`")
         if alias.name == "*":
             imports.import_star(m, source, scope)
         else:

@@ -26,6 +26,8 @@ class Surroundings(Counting):
         """The `try` blocks around the current statement."""
         self.returned: tuple[Value, ast.AST] | None = None
         """The value that was returned last, and by which function."""
+        self.imported: set[str] = set()
+        """The modules of the project whose own imports were looked at."""
         self.windows: list[AccumulationWindow] = []
         """The windows whose branches the run is in."""
 
