@@ -480,7 +480,43 @@ for x in torch.randn(20, 8, 3):
         net.zero_grad()
         net(x).square().mean().backward()
 """
+NAMED = """
+class Net(nn.Module):
+    def __init__(self, scale):
+        super().__init__()
+        self.layer, self.scale = nn.Linear(3, 2), scale
+
+    def forward(self, x):
+        return self.scale(self.layer(x))
+
+class Server:
+    def __init__(self, model):
+        self.net = model[0]
+        if model[1] == "scaled":
+            self.loss = nn.NLLLoss()
+        else:
+            self.loss = nn.CrossEntropyLoss()
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+    def train(self, rows):
+        for x, y in rows:
+            self.optimizer.zero_grad()
+            self.loss(self.net(x), y).backward()
+            self.optimizer.step()
+
+def find(model, rows):
+    if model == "scaled":
+        model = Net({scale}), model
+    if model == "plain":
+        model = Net(nn.Identity()), model
+    Server(model).train(rows)
+"""
 PAIRS = [
+    (
+        "TL403", NAMED,
+        {"scale": "nn.LogSoftmax(dim=1)"},
+        {"scale": "nn.Identity()"},
+    ),
     (
         "TL603", SEGMENTS,
         {"batch": "schedule.step()", "epoch": "print(epoch)"},

@@ -196,6 +196,8 @@ def compare(m: Interpreter, sign: ast.cmpop, left: Any, right: Any, node: ast.ex
     if isinstance(left, Constant) and isinstance(right, Constant):
         return _numbers(m, kind, left, right)
     if kind in (ast.Eq, ast.NotEq):
+        if isinstance(left, Constant) and isinstance(right, Sequence):
+            left, right = right, left
         same = _same_items(left, right) if isinstance(left, Sequence) else _same_type(left, right)
         if same is not None:
             return Constant(same == (kind is ast.Eq))
@@ -267,9 +269,11 @@ def _same_type(left: object, right: object) -> bool | None:
 
 def _same_items(left: Sequence, right: object) -> bool | None:
     """Two containers of constants are equal; None where that is not known. `TRAIN = 0,` in an
-    enumeration is a tuple."""
+    enumeration is a tuple. No container is equal to a text or a number."""
     if left is right:
         return True
+    if isinstance(right, Constant) and isinstance(right.value, (str, int, float)):
+        return False
     if not isinstance(right, Sequence) or left.open or right.open:
         return None
     pairs = [*zip(left.values, right.values, strict=False)]
