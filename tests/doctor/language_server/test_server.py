@@ -101,6 +101,34 @@ def test_a_text_is_checked_as_it_is_typed(editor: Editor) -> None:
     assert editor.diagnostics(editor.uri("typed.py"), version=4) == []
 
 
+HIDDEN = """\
+from torch import nn
+
+class Hidden(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = [nn.Linear(4, 4)]
+
+    def forward(self, x):
+        return self.layers[0](x)
+"""
+
+
+def test_a_class_is_used_as_soon_as_that_is_typed(editor: Editor) -> None:
+    for name, text in (("hidden.py", HIDDEN), ("user.py", "")):
+        editor.folder.joinpath(name).write_text(text)
+    (found,) = editor.open("hidden.py", HIDDEN)
+    assert (found.code, found.severity) == ("TL303", SEVERITY["advice"])
+    editor.open("user.py", "from hidden import Hidden\n")
+    editor.type("user.py", 2, "from hidden import Hidden\nmodel = Hidden()\n")
+    uri = editor.uri("hidden.py")
+    error = SEVERITY["error"]
+    editor.wait(lambda: [each for each in editor.latest(uri) if each.severity == error])
+    editor.shut("hidden.py", "user.py")
+    for name in ("hidden.py", "user.py"):
+        editor.folder.joinpath(name).unlink()
+
+
 def test_fast_typing_is_checked_once_it_pauses(editor: Editor) -> None:
     editor.open("fast.py", "")
     for version in range(2, 40):

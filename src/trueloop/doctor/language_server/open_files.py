@@ -23,6 +23,7 @@ from trueloop.doctor.static.inputs.documents import is_python
 from trueloop.doctor.static.inputs.examine import examine, forget_projects
 from trueloop.doctor.static.inputs.open_document import Documents
 from trueloop.doctor.static.inputs.unsaved import in_place_of_files
+from trueloop.doctor.static.inputs.unused_classes import UnusedClasses
 from trueloop.doctor.static.interpreter.syntax import parse
 from trueloop.errors import ConfigError
 
@@ -98,23 +99,28 @@ class OpenFiles:
     def __init__(self) -> None:
         self.files: dict[str, OpenFile] = {}
         self._examined: dict[str, Examined] = {}
+        self._unused = UnusedClasses()
 
     def update(self, file: OpenFile) -> None:
         """Read a file that is new, has a new text, or imports one that has; while its text does not
         parse, what was found before stays."""
         if file.path in self.files and not file.parses():
             return
+        if file.path not in self.files:
+            self._unused = UnusedClasses()  # any file may have changed
         self.files[file.path] = file
         self._examined.pop(file.path, None)
         if not _is_excluded(file.path):
             with self.in_place():
-                forget_projects()  # any file may have changed
+                forget_projects()
+                self._unused.read_again(file.path)
                 self._examined[file.path] = examine(file.path)
 
     def close(self, path: str) -> None:
         """The editor no longer has it: others read what is on disk."""
         self.files.pop(path, None)
         self._examined.pop(path, None)
+        self._unused = UnusedClasses()
 
     def users_of(self, path: str) -> list[str]:
         """The other open files that were read together with the file at `path`."""
@@ -136,7 +142,9 @@ class OpenFiles:
             except ConfigError as error:
                 found.complaints.append(str(error))
         with self.in_place():
-            chosen = selected_findings(list(examined.values()), configs, found.documents)
+            chosen = selected_findings(
+                list(examined.values()), configs, found.documents, self._unused
+            )
         for finding in chosen:
             found.by_path.setdefault(finding.place.path, []).append(finding)
         for path, each in examined.items():

@@ -54,8 +54,8 @@ def check(
     wanted = find_files(paths, is_excluded=configs.excludes, force_exclude=force_exclude)
     examined = examine_all(wanted.shown, jobs=jobs, cache=cache)
     outcome = CheckResult([], list(wanted.problems), len(wanted.shown), wanted.shown)
-    folders = [each for each in paths if os.path.isdir(each)]
-    outcome.findings = selected_findings(examined, configs, outcome.documents, folders)
+    unused = UnusedClasses([each for each in paths if os.path.isdir(each)])
+    outcome.findings = selected_findings(examined, configs, outcome.documents, unused)
     outcome.problems += [problem for each in examined for problem in each.problems]
     outcome.unread = [each.unread for each in examined if each.unread is not None]
     outcome.unread.sort(key=lambda unread: outcome.name(unread.path))
@@ -68,17 +68,15 @@ def selected_findings(
     examined: Sequence[Examined],
     configs: Configs,
     documents: Documents,
-    folders: Sequence[str] = (),
+    unused: UnusedClasses,
 ) -> list[Finding]:
     """The findings that are selected and that no comment suppresses; and TL001 about comments.
 
     A file that several others use is read with each of them: its findings are reported once. A
     finding in a function that was read without its callers does not count where a program that
-    calls it shows that nothing is wrong; it is advice in a class that nothing in its project uses,
-    or in the `folders` that were given to `check`.
+    calls it shows that nothing is wrong; in a class that nothing uses it is advice.
     """
     settled = {place for each in examined for place in each.settled}
-    unused = UnusedClasses(folders)
     called = {_key(one) for each in examined for one in each.findings if not one.without_callers}
     checked = {each.path: each for each in examined}
     by_file: dict[str, dict[tuple[object, ...], Finding]] = {path: {} for path in checked}

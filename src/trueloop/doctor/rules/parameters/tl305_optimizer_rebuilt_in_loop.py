@@ -75,7 +75,8 @@ _FRESH_STARTS = frozenset(
     " phases seed seeds run runs exp experiment experiments config configs cfg lr lrs model models"
     " domain domains site sites subject subjects dataset datasets split splits repeat repeats"
     " repetition meta episode episodes outer inner member members session sessions level growth"
-    " player players agent agents adapt attack local federated search sweep cycle".split()
+    " player players agent agents adapt attack local federated search sweep cycle"
+    " spec specs concept concepts skill skills scenario scenarios".split()
 )
 
 _OF_ONE_TRAINING = frozenset(

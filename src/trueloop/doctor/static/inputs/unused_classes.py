@@ -11,6 +11,7 @@ import ast
 import os
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -41,7 +42,9 @@ class _NamesOfFile:
 
 
 class UnusedClasses:
-    """The classes of the projects of some files. `folders`: those that were given to `check`."""
+    """The unused classes of the projects that files are in. `folders`: those that were given to
+    `check`; the project of a file is the widest of these and of the nearest folder with a marker.
+    Each file is read once."""
 
     def __init__(self, folders: Sequence[str] = ()) -> None:
         self._folders = [os.path.join(os.path.abspath(each), "") for each in folders]
@@ -57,8 +60,13 @@ class UnusedClasses:
         is_class = name in project.names(path).by_class
         return name if is_class and not project.uses(name) else ""
 
+    def read_again(self, path: str) -> None:
+        """The file at the absolute `path` has a new text."""
+        for project in self._projects.values():
+            project.read_again(path)
+
     def _root(self, path: str) -> str:
-        """The widest folder of which we know that it is one project, or several; empty if none."""
+        """The folder of a file's project; empty if there is none."""
         given = [each for each in self._folders if path.startswith(each)]
         own = (str(each) for each in Path(path).parents if _is_marked(each))
         return min([*given, *[os.path.join(each, "") for each in own][:1]], key=len, default="")
@@ -89,6 +97,12 @@ class _Project:
                 found[path] = data
                 size += len(data)
         return found
+
+    def read_again(self, path: str) -> None:
+        self._names.pop(path, None)
+        if self._texts is not None and self._texts.pop(path, None) is not None:
+            with suppress(UnreadableError):
+                self._texts[path] = read_bytes(path)
 
     def names(self, path: str) -> _NamesOfFile:
         """Those of a Python file."""
