@@ -511,7 +511,37 @@ def find(model, rows):
         model = Net(nn.Identity()), model
     Server(model).train(rows)
 """
+RULES = """
+class Plain(torch.optim.Optimizer):
+    def __init__(self, parameters, lr):
+        super().__init__(parameters, {{"lr": lr}})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                p.sub_(p.grad, alpha=group["lr"])
+
+def updated(net, x):
+    net.zero_grad()
+    net(x).square().mean().backward()
+    {update}
+
+def compared(rows):
+    net = nn.Linear(3, 1)
+    for x in rows:
+        torch.manual_seed(0)
+        {made}
+        updated(net, x + torch.randn(8, 3))
+
+compared(torch.load("rows.pt"))
+"""
 PAIRS = [
+    (
+        "TL712", RULES,
+        {"made": "net = nn.Linear(3, 1)", "update": "Plain(net.parameters(), 0.1).step()"},
+        {"made": "print(x)", "update": "for p in net.parameters(): p.data -= 0.1 * p.grad"},
+    ),
     (
         "TL403", NAMED,
         {"scale": "nn.LogSoftmax(dim=1)"},

@@ -109,8 +109,9 @@ class ReseedsInLoop(Rule):
         self._fed = event.turn
 
     def on_manual_update(self, event: ManualUpdate) -> None:
-        """A step without an optimizer."""
-        if event.turn is not None and event.turn == self._fed:
+        """A step without an optimizer, or in a class of the user's, which each turn may make."""
+        of_class = event.place.function.endswith(".step")
+        if event.turn is not None and event.turn == self._fed and not of_class:
             self._check(event, [event.turn.loop])
 
     def on_optimizer_step(self, event: OptimizerStep) -> None:
