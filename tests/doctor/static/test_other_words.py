@@ -789,3 +789,13 @@ def test_more_values_than_names_end_the_program(returns, unpacks, ends):
         values = "3 values" if "whole:" not in returns else "3 or 4 values"
         why = f"`forward` returns {values}, which are unpacked into 2 names"
         assert report.gaps.refused[0][1] == why
+
+
+def test_a_notebook_goes_on_after_a_cell_that_fails():
+    program = HEAD + UNPACKED.format(returns=THREE, unpacks="drawn, mean = net(x)")
+    refused = HEAD + REFUSED.format(made="Net(3, depth=2)", more="9")
+    for text in (program, refused):
+        assert check_text(text, "/train.py").gaps.refused
+        report = check_text(text, "/train.ipynb")
+        assert not report.gaps.refused
+        assert [each.code for each in report.findings] == ["TL102"]

@@ -305,7 +305,7 @@ def _enter(
     on_yield: Callable[[Value], Value] | None,
 ) -> Value:
     definition = function.node
-    if not (m.guards or m.tries or rest) and is_refused(function, args, kwargs, node):
+    if m.must_succeed and not rest and is_refused(function, args, kwargs, node):
         name = function.name.removesuffix(".__init__")
         raise ProgramFailsError(m.place(node), f"`{name}` does not take these arguments")
     scope = Scope(function.module, function.scope, function, function.owner)

@@ -259,8 +259,8 @@ class FileAnalysis:
         heard = runner.handle if listen is None else watch
         machine = SourceInterpreter(self.project, heard, policy, budget, effort.depth)
         self.runs.append(machine)
-        machine.modules.append(self.module)
-        machine.functions.append("")
+        machine.is_notebook = self.module.path.endswith(".ipynb")
+        machine.modules[:], machine.functions[:] = [self.module], [""]
         try:
             drive(machine)
             if machine.reach.engines:

@@ -68,7 +68,7 @@ def failure_of(m: Interpreter, source: str, names: list[str], near: Module) -> s
     program `near`; empty if it is not certain. Only files beside the program or below it count:
     elsewhere Python may find a different file."""
     folder = os.path.dirname(os.path.abspath(near.path))
-    if near.path.endswith(".ipynb") or _sets_path(near.tree):
+    if _sets_path(near.tree):
         return ""
     found = _module_below(m, source, near, folder)
     if found is None or _is_above(m, folder, source):

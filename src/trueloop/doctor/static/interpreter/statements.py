@@ -358,7 +358,7 @@ def _import(m: Interpreter, node: ast.Import, scope: Scope) -> ControlFlow | Non
 def _import_from(m: Interpreter, node: ast.ImportFrom, scope: Scope) -> ControlFlow | None:
     m.spend(len(node.names) >> 2, node)
     source = m.project.absolute(node.module or "", node.level, scope.module)
-    begins = not (m.calls or m.guards or m.tries) and scope.module is m.modules[0]
+    begins = m.must_succeed and not m.calls and scope.module is m.modules[0]
     names = [each.name for each in node.names]
     if begins and (why := imports.failure_of(m, source, names, scope.module)):
         raise ProgramFailsError(m.place(node), why)

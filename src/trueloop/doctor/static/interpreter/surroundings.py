@@ -24,12 +24,19 @@ class Surroundings(Counting):
         self.guards: list[str] = []
         self.tries = 0
         """The `try` blocks around the current statement."""
+        self.is_notebook = False
         self.returned: tuple[Value, ast.AST] | None = None
         """The value that was returned last, and by which function."""
         self.imported: set[str] = set()
         """The modules of the project whose own imports were looked at."""
         self.windows: list[AccumulationWindow] = []
         """The windows whose branches the run is in."""
+
+    @property
+    def must_succeed(self) -> bool:
+        """Python ends the program where this statement fails. A notebook goes on with the next
+        cell."""
+        return not (self.guards or self.tries or self.is_notebook)
 
     def batch_turn(self) -> int | None:
         """When the innermost turn of a loop over batches began, counted in turns; None outside."""

@@ -59,7 +59,7 @@ def unpack(
 def _refuse_other_lengths(m: Interpreter, function: ast.AST, count: int, node: ast.AST) -> None:
     """Whatever way a function takes, it returns more values than there are names, or fewer."""
     returned = _lengths(function)
-    if not (m.guards or m.tries) and returned and count not in returned:
+    if m.must_succeed and returned and count not in returned:
         name = getattr(function, "name", "the function")
         values = " or ".join(map(str, sorted(returned)))
         why = f"`{name}` returns {values} values, which are unpacked into {count} names"
