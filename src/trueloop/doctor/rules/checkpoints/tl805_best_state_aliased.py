@@ -40,8 +40,8 @@ best value of a metric, and returned after the loop or left in an attribute. `co
 `dict(...)` and `{**...}` copy the dictionary, not the tensors. Not reported: a state dict that is
 saved or loaded at once, copied (`deepcopy`, `.clone()` of each tensor), taken before the model
 moves to a different device, taken every n-th epoch whatever its score, taken after training, taken
-before it under a name that stands for a copy as soon as there is a better model, or that of a model
-which each turn of the loop makes for itself (folds).
+before it under a name that gets a copy as soon as there is a better model, or that of a model which
+each turn of the loop makes for itself (folds).
 """
 
 from __future__ import annotations
@@ -125,8 +125,8 @@ class BestStateAliased(Rule):
                 self._check(taken, event, "loaded")
 
     def _refute_placeholders(self, state: StateDict) -> None:
-        """The name stands for a copy once there is a better model: what it had before the training
-        is never missed."""
+        """The name gets a copy once there is a better model: nobody loads what it had before the
+        training."""
         for other, taken in self._taken.items():
             if other.name == state.name and not taken.turns:
                 self.refute(taken.place)

@@ -52,7 +52,7 @@ batches (it contains `len(loader)`, or is the product of the known numbers of ba
 In a program that was watched to its end: a length that is the number of its updates, a warm-up
 (`LambdaLR`) or a `step_size` of hundreds of steps, which fits the number of updates and of which a
 few epochs come to a small part. Not reported: epochs of a single batch, unknown lengths, schedules
-that also step per batch, and loops whose own words say that they go over batches (`for i in
+that also step per batch, and loops that go over batches by their own words (`for i in
 range(batch_count)`), with one over the parts of a batch inside.
 """
 
@@ -128,7 +128,7 @@ class BatchSchedulePerEpoch(ScheduleRule):
 
 
 def _goes_over_batches(loop: Loop) -> bool:
-    """Its own words say so: the loop inside goes over the parts of a batch (frames, segments)."""
+    """By its own words: the loop inside goes over the parts of a batch (frames, segments)."""
     words = " ".join((str(loop.over), *loop.variables)).lower()
     return "epoch" not in words and _OF_BATCHES.search(words) is not None
 

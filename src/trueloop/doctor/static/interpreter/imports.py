@@ -64,14 +64,12 @@ def member(m: Interpreter, source: str, name: str, near: Module) -> Value:
 
 
 def failure_of(m: Interpreter, source: str, names: list[str], near: Module) -> str:
-    """Why Python is certain to refuse `from source import names`, which stands at the top of the
-    program `near`; empty if it is not certain. Only files beside the program or below it count:
-    elsewhere Python may find a different file."""
+    """Why Python is certain to refuse `from source import names` at the top of the program `near`;
+    empty if it is not certain. Only files beside the program or below it count: elsewhere Python
+    may find a different file."""
     folder = os.path.dirname(os.path.abspath(near.path))
-    if _sets_path(near.tree):
-        return ""
     found = _module_below(m, source, near, folder)
-    if found is None or _is_above(m, folder, source):
+    if found is None or _sets_path(near.tree) or _is_above(m, folder, source):
         return ""
     for name in names:
         if _lacks(found, name):
@@ -80,7 +78,7 @@ def failure_of(m: Interpreter, source: str, names: list[str], near: Module) -> s
 
 
 def _failure_within(m: Interpreter, source: str, near: Module, folder: str) -> str:
-    """The same for what stands at the top of the imported file, and of the packages around it."""
+    """The same for the imports of the imported file, and of the packages around it."""
     parts = source.split(".")
     for dotted in (".".join(parts[:count]) for count in range(1, len(parts) + 1)):
         module = _module_below(m, dotted, near, folder) if dotted not in m.imported else None

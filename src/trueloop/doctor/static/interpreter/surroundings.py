@@ -34,7 +34,7 @@ class Surroundings(Counting):
 
     @property
     def must_succeed(self) -> bool:
-        """Python ends the program where this statement fails. A notebook goes on with the next
+        """Python ends the program where this statement fails. A notebook continues with its next
         cell."""
         return not (self.guards or self.tries or self.is_notebook)
 
