@@ -57,6 +57,7 @@ gradients themselves are compared.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 
 from trueloop.doctor.model.events import (
     Backward,
@@ -65,7 +66,7 @@ from trueloop.doctor.model.events import (
     ModelForward,
     OptimizerStep,
 )
-from trueloop.doctor.model.findings import Insert
+from trueloop.doctor.model.findings import Insert, Location
 from trueloop.doctor.model.things import Optimizer, Tensor
 from trueloop.doctor.rules.shared.step_order import (
     StepRule,
@@ -75,6 +76,7 @@ from trueloop.doctor.rules.shared.step_order import (
     micro,
     named,
     relieves,
+    same_turn,
 )
 from trueloop.doctor.rules.shared.trials import is_trial
 
@@ -94,6 +96,11 @@ class MissingZeroGrad(StepRule):
         """Inputs with one number in all places."""
         self._made_up: set[int] = set()
         """Forwards that get such inputs once more: time or memory is measured."""
+        self._stepped: dict[Location, OptimizerStep] = {}
+        """The latest step of a line."""
+        self._side_by_side: dict[Location, set[Optimizer]] = defaultdict(set)
+        """Optimizers that step at one line in one turn: `for each in optimizers: each.step()`."""
+        self._reported: dict[Location, Optimizer] = {}
 
     def on_model_forward(self, event: ModelForward) -> None:
         tensors = [each for each in event.inputs if isinstance(each, Tensor)]
@@ -103,6 +110,10 @@ class MissingZeroGrad(StepRule):
             self._filled.update(tensors)
 
     def on_optimizer_step(self, event: OptimizerStep) -> None:
+        last = self._stepped.get(event.place)
+        if last is not None and last.optimizer is not event.optimizer and same_turn(last, event):
+            self._side_by_side[event.place] |= {last.optimizer, event.optimizer}
+        self._stepped[event.place] = event
         before = self.last_step(event.optimizer)
         if before is not None and _again(before, event):
             window = self.window(event.optimizer)
@@ -110,7 +121,7 @@ class MissingZeroGrad(StepRule):
                 if is_plain(event.optimizer):
                     self._suspect(event)
             elif _in_one_loop(before, event) and any(_may_have(each, event) for each in window):
-                self.refute(event.place)
+                self._refute(event)
         elif before is not None and _in_one_turn(before, event):
             self._look_at_second(before, event)
 
@@ -118,7 +129,7 @@ class MissingZeroGrad(StepRule):
         """A second step of one turn, after a new backward."""
         window = self.window(step.optimizer)
         if any(relieves(each, step.optimizer) for each in window):
-            self.refute(step.place)
+            self._refute(step)
         elif is_plain(step.optimizer) and step.applied is None:
             fed = [each for each in backwards(window) if feeds(each, step.optimizer)]
             if fed:
@@ -136,11 +147,17 @@ class MissingZeroGrad(StepRule):
             if any(_steps_always(each, optimizer) for each in loop):
                 continue  # a regularizer in some iterations, not the end of a window
             if any(_may_have(each, step) for each in (*loop, *self.window(optimizer))):
-                self.refute(step.place)
+                self._refute(step)
             elif any(
                 each.place == event.place and each.serial < step.serial for each in backwards(loop)
             ):
                 self._report(step, event)
+
+    def _refute(self, step: OptimizerStep) -> None:
+        """Its gradients are cleared; those of an optimizer beside it may not be."""
+        others = self._side_by_side[step.place] - {step.optimizer}
+        if self._reported.get(step.place) not in others:
+            self.refute(step.place)
 
     def _suspect(self, step: OptimizerStep) -> None:
         fed = [
@@ -158,6 +175,9 @@ class MissingZeroGrad(StepRule):
     def _report(self, step: OptimizerStep, backward: Backward) -> None:
         if is_trial(step):
             return
+        self._reported[step.place] = step.optimizer
+        if self._side_by_side[step.place] - {step.optimizer}:
+            self.refuted.discard(step.place)
         name = named(step.optimizer, step.spelled)
         remedies = []
         if step.spelled and not step.closure:
