@@ -536,7 +536,59 @@ def compared(rows):
 
 compared(torch.load("rows.pt"))
 """
+MICRO = """
+class Window:
+    def __init__(self, net, optimizer, batches):
+        self.net, self.optimizer, self.batches = net, optimizer, batches
+
+    def part(self):
+        x, y = next(self.batches)
+        loss = F.mse_loss(self.net(x), y){over}
+        loss.backward()
+        return loss.item()
+
+    def update(self):
+        self.optimizer.zero_grad()
+        losses = [self.part() for _ in range(4)]
+        self.optimizer.step()
+        return sum(losses)
+
+def endless(x, y):
+    while True:
+        for rows in torch.randperm(len(x)).split(16):
+            yield x[rows], y[rows]
+
+teacher = nn.Linear(3, 1).requires_grad_(False)
+x = torch.randn(640, 3)
+net = nn.Linear(3, 1)
+window = Window(net, torch.optim.SGD(net.parameters(), lr=0.1), endless(x, teacher(x)))
+for number in range(200):
+    window.update()
+"""
+FOLDS = """
+def fit(net, optimizer, x, y, rows):
+    net.train()
+    for part in rows[torch.randperm(len(rows))].split(16):
+        optimizer.zero_grad()
+        F.cross_entropy(net(x[part]), y[part]).backward()
+        optimizer.step()
+
+@torch.no_grad()
+def held_out(net, x, y, rows):
+    {mode}
+    return sum(F.cross_entropy(net(x[part]), y[part]).item() for part in rows.split(16))
+
+x, y = torch.randn(300, 3), torch.randint(2, (300,))
+for rows in torch.randperm(300).chunk(3):
+    net = nn.Sequential(nn.Linear(3, 8), nn.Dropout(0.3), nn.Linear(8, 2))
+    optimizer = torch.optim.Adam(net.parameters())
+    for epoch in range(5):
+        fit(net, optimizer, x, y, rows[20:])
+        print(held_out(net, x, y, rows[:20]))
+"""
 PAIRS = [
+    ("TL505", MICRO, {"over": " / 4"}, {"over": ""}),
+    ("TL202", FOLDS, {"mode": "net.eval()"}, {"mode": "print(len(rows))"}),
     (
         "TL712", RULES,
         {"made": "net = nn.Linear(3, 1)", "update": "Plain(net.parameters(), 0.1).step()"},

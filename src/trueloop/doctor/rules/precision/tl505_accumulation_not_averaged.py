@@ -159,20 +159,21 @@ class AccumulationNotAveraged(StepRule):
             for each in fed
         ):
             return ""
-        batches = [self._fetched(each) for each in fed]
+        batches = [self._fetched(each, step.optimizer) for each in fed]
         if len(fed) < 2 or not all(batches) or len(set(batches)) < len(fed):
             return ""
         return spelled(turn.loop.turns) if turn.loop.turns else "N"
 
-    def _fetched(self, backward: Backward) -> int:
+    def _fetched(self, backward: Backward, optimizer: Optimizer) -> int:
         """When the batch of the one forward that a loss went through was fetched; a pair or a
-        triplet goes through one model part by part."""
+        triplet goes through one model part by part. A frozen network may have made the targets."""
         loss = backward.loss
         through = [
             each
             for each in self.timeline.events
             if isinstance(each, ModelForward) and loss is not None and each.serial in loss.forwards
         ]
+        through = [each for each in through if optimizer.trains(each.model)] or through
         fetched = {each.fetched if each.turns == backward.turns else 0 for each in through}
         one_model = len({each.model for each in through}) == 1
         return fetched.pop() if one_model and len(fetched) == 1 else 0

@@ -15,12 +15,13 @@ from trueloop.doctor.model.vocabulary import MODE_DEPENDENT_LAYERS
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _VALIDATION = frozenset(
     "val valid validate validation validating validator dev devset test tests tester testing"
-    " testset eval evaluate evaluation evaluator evaluating heldout holdout".split()
+    " testset eval evaluate evaluation evaluator evaluating".split()
 )
 _TRAINING = frozenset("train trains training trainer trainloader trainset fit finetune".split())
 _RUN_TOGETHER = re.compile(
     r"^(val|valid|validation|dev|test|eval)_?(loader|dataloader|iter|set|dl|gen|data|batches|ds)$"
 )
+_HELD_OUT = re.compile(r"held_?out|hold_?out", re.I)
 _ALWAYS_SWITCHES = re.compile(
     r"^torchvision\.models\.(?!.*(vit_|swin_|maxvit|convnext))"
     r"|^segmentation_models_pytorch\.|^efficientnet_pytorch\.|^pytorch_fid\.inception\.InceptionV3"
@@ -50,7 +51,9 @@ def names_validation(name: str) -> bool:
     found = words(name)
     if found & _TRAINING:
         return False
-    return bool(found & _VALIDATION) or any(_RUN_TOGETHER.match(word) for word in found)
+    if found & _VALIDATION or _HELD_OUT.search(name):
+        return True
+    return any(_RUN_TOGETHER.match(word) for word in found)
 
 
 def pass_of(event: Event) -> Turn | None:

@@ -68,7 +68,7 @@ def go_through(
         kind="batches",
         simulated=how.count,
     )
-    loop.over = written(node.generators[0].iter)
+    loop.over, loop.counted, loop.takes = written(node.generators[0].iter), how.counted, how.takes
     m.emit(LoopEntered, node, loop=loop)
     for index in range(how.count):
         with m.turn(loop, index):
