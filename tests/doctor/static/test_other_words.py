@@ -586,7 +586,30 @@ for rows in torch.randperm(300).chunk(3):
         fit(net, optimizer, x, y, rows[20:])
         print(held_out(net, x, y, rows[:20]))
 """
+TWO_PHASES = """
+def main(rows, others):
+    net, judge = nn.Linear(3, 1).cuda(), nn.Linear(3, 1).cuda()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler()
+    for x in rows:
+        with torch.autocast("cuda", torch.float16):
+            loss = net(x).square().mean()
+        optimizer.zero_grad()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    scaler.scale(net(rows[0]).square().mean()).backward()
+    for x in others:
+        optimizer.zero_grad()
+        {loss}.backward()
+        optimizer.step()
+"""
 PAIRS = [
+    (
+        "TL503", TWO_PHASES,
+        {"loss": "judge(x).square().mean()"},
+        {"loss": "scaler.scale(net(x).square().mean())"},
+    ),
     ("TL505", MICRO, {"over": " / 4"}, {"over": ""}),
     ("TL202", FOLDS, {"mode": "net.eval()"}, {"mode": "print(len(rows))"}),
     (

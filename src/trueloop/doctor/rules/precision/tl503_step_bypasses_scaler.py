@@ -54,6 +54,7 @@ from trueloop.doctor.model.events import (
     OptimizerStep,
     ScalerUpdate,
     Unscale,
+    ZeroGrad,
 )
 from trueloop.doctor.model.findings import Insert, Remedy, Replace
 from trueloop.doctor.model.things import Optimizer, Scaler
@@ -61,6 +62,7 @@ from trueloop.doctor.rules.order.tl102_missing_zero_grad import is_plain
 from trueloop.doctor.rules.shared.evidence import ignores_gradient_scale
 from trueloop.doctor.rules.shared.step_order import (
     StepRule,
+    clears,
     disjoint,
     is_edit,
     may_change_gradients,
@@ -104,6 +106,8 @@ class StepBypassesScaler(StepRule):
                 by = event.loss.scaled_by if event.loss is not None else None
                 if self.feeds(event, optimizer):
                     scaled, unscaled = (event, False) if scaling(by) else (None, False)
+            elif isinstance(event, ZeroGrad) and clears(event, optimizer):
+                scaled = None
             elif is_edit(event) or may_change_gradients(event, optimizer):
                 return None
             elif isinstance(event, Unscale):
