@@ -667,6 +667,11 @@ for epoch in range(10):
         # Of two schedules that follow each other, both are wanted.
         ("warmup = LinearLR(optimizer, 0.1, total_iters=3)", "warmup.step()", "warning"),
         ("raised = LinearLR(optimizer, 0.1, total_iters=3)", "raised.step()", "warning"),
+        (
+            "first = LinearLR(optimizer, 0.1, total_iters=3)\nused = MultiStepLR(optimizer, [4])",
+            "used.step()",
+            "warning",
+        ),
         # Each optimizer has its own.
         (
             "other = torch.optim.SGD(nn.Linear(2, 2).parameters(), lr=0.1)\n"

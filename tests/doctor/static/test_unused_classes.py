@@ -66,6 +66,8 @@ def test_nothing_uses_it(tmp_path: Path, files: dict[str, str]) -> None:
         {"train.py": "def run():\n    from models import Net as Network\n    return Network()\n"},
         {"train.py": "import models\nmodel = getattr(models, 'Net')()\n"},
         {"config.yaml": "model: models.Net\n"},
+        {"train.py": "from models import *\nnet = globals()[open('name').read()]()\n"},
+        {"train.py": "import inspect, models\nall = inspect.getmembers(models)\n"},
         {"README.md": "Use `Net` for this.\n"},
         {"run.sh": "python train.py --model Net\n"},
         {"train.ipynb": '{"cells": [{"source": ["Net()"]}]}'},

@@ -111,7 +111,7 @@ class SchedulerNeverSteps(ScheduleRule):
             return
         others = [each for each in self._others(scheduler) if _last_name(each) in stepped]
         # Whoever has a warm-up beside it wants both.
-        left_over = bool(others) and not any(map(_warms_up, others))
+        left_over = bool(others) and not any(map(_warms_up, (scheduler, *others)))
         turns = {clock.own(step)[-1] for step in clock.steps if clock.own(step)}
         if len(turns) < 2:
             return

@@ -2,7 +2,8 @@
 
 A name counts wherever the project has it: in code, in strings, in a configuration that chooses
 classes, in the README. An import by itself does not count, unless it is in the `__init__.py` of a
-package, which makes its names public. Names within unused classes do not count either.
+package, which makes its names public. Names within unused classes do not count either. Where a
+project looks up classes without their names, all of them count as used.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ _MOST_BYTES = 100_000_000
 """Of a project with more of them, its data perhaps, all classes count as used."""
 _LARGEST = 300_000
 """Bytes of a file that is not Python: beyond it is data."""
+_LOOKS_UP = re.compile(
+    rb"\bgetmembers\(|__subclasses__\(|__init_subclass__|\bglobals\(\)\s*(\[|\.get\b)"
+)
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
@@ -83,7 +87,7 @@ class _Project:
 
     @cached_property
     def _texts(self) -> dict[str, bytes] | None:
-        """By path; None if there are too many."""
+        """By path; None if there are too many, or if classes are not chosen by their names."""
         found: dict[str, bytes] = {}
         size = 0
         for count, path in enumerate(files_below(self._root, _TEXTS)):
@@ -93,6 +97,8 @@ class _Project:
                 data = read_bytes(path)
             except UnreadableError:
                 continue
+            if path.endswith(".py") and _LOOKS_UP.search(data):
+                return None
             if path.endswith((".py", ".ipynb")) or len(data) <= _LARGEST:
                 found[path] = data
                 size += len(data)
