@@ -15,6 +15,7 @@ _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+|nan|inf)")
 _TIME = re.compile(
     r"\d+:\d\d(?::\d\d)?(?:\.\d+)?|0x[0-9a-f]+"
     r"|(?:\d+(?:\.\d+)?\s?(?:it/s|s/it|seconds|secs?|ms|s|h|m)(?![A-Za-z]))+"
+    r"|\bms/\w+\s+\d+(?:\.\d+)?"
 )
 """Times, speeds, and addresses of objects."""
 _CLOCK = re.compile(r"\d{10}|\d{8}_\d{6}")
