@@ -51,9 +51,8 @@ def names_validation(name: str) -> bool:
     found = words(name)
     if found & _TRAINING:
         return False
-    if found & _VALIDATION or _HELD_OUT.search(name):
-        return True
-    return any(_RUN_TOGETHER.match(word) for word in found)
+    named = bool(found & _VALIDATION) or _HELD_OUT.search(name) is not None
+    return named or any(_RUN_TOGETHER.match(word) for word in found)
 
 
 def pass_of(event: Event) -> Turn | None:

@@ -84,6 +84,8 @@ class _Project:
     def __init__(self, root: str) -> None:
         self._root = root
         self._names: dict[str, _NamesOfFile] = {}
+        self._used: dict[str, bool] = {}
+        """Classes that were asked for, each of which may have many findings."""
 
     @cached_property
     def _texts(self) -> dict[str, bytes] | None:
@@ -106,6 +108,7 @@ class _Project:
 
     def read_again(self, path: str) -> None:
         self._names.pop(path, None)
+        self._used.clear()
         if self._texts is not None and self._texts.pop(path, None) is not None:
             with suppress(UnreadableError):
                 self._texts[path] = read_bytes(path)
@@ -119,8 +122,11 @@ class _Project:
 
     def uses(self, name: str) -> bool:
         """Somebody may run what the class of this name does."""
-        if self._texts is None:
-            return True
+        if name not in self._used:
+            self._used[name] = self._texts is None or self._is_reached(name)
+        return self._used[name]
+
+    def _is_reached(self, name: str) -> bool:
         waiting, seen = [name], {name}
         while waiting:
             users = self._users(waiting.pop())
