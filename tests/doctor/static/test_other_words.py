@@ -604,7 +604,85 @@ def main(rows, others):
         {loss}.backward()
         optimizer.step()
 """
+CHOSEN = """
+class Plain(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 2)
+
+    def forward(self, x):
+        return self.layer(x)
+
+class Padded(Plain):
+    def forward(self, x, lengths):
+        return F.log_softmax(super().forward(x), dim=1)
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--model", default="padded")
+args = parser.parse_args()
+if args.model == "plain":
+    net = Plain()
+elif args.model == "padded":
+    net = Padded()
+else:
+    raise NotImplementedError
+loss = nn.NLLLoss()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x, lengths, y in DataLoader(torch.load("rows.pt"), batch_size=8, shuffle=True):
+    optimizer.zero_grad()
+    loss(net({given}), y).backward()
+    optimizer.step()
+"""
+NAMES = """
+def output(nets, x):
+    for name in ("inner", "outer"):
+        x = nets[name](x)
+    return x
+
+def valid(nets, loader):
+    for net in nets.values():
+        net.eval()
+    with torch.no_grad():
+        return sum(F.mse_loss(output(nets, x), y).item() for x, y in loader)
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--trained", nargs="+")
+trained = parser.parse_args().trained
+nets = dict(inner=nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.2)), outer=nn.Linear(3, 1))
+weights = [weight for net in nets.values() for weight in net.parameters()]
+optimizer = torch.optim.SGD(weights, lr=0.1)
+data = TensorDataset(torch.randn(90, 3), torch.randn(90, 1))
+for epoch in range(3):
+    for x, y in DataLoader(data, batch_size=9, shuffle=True):
+        optimizer.zero_grad()
+        F.mse_loss(output(nets, x), y).backward()
+        optimizer.step()
+    print(valid(nets, DataLoader(data, batch_size=9)))
+    for name in trained:
+        {wake}
+"""
+LAYERS = """
+import numpy as np
+import importlib
+
+layers = importlib.import_module(sys.argv[1])
+x = np.random.randn(128, 2)
+net = layers.Net([2, 16, 2])
+loss = layers.Loss()
+optimizer = layers.SGD(net.layers, lr=0.1)
+for number in range(80):
+    loss.forward(net.forward(x), x)
+    {backward}
+    optimizer.step()
+"""
 PAIRS = [
+    ("TL201", NAMES, {"wake": "nets[name].train()"}, {"wake": "print(name)"}),
+    (
+        "TL102", LAYERS,
+        {"backward": "grad = loss.backward()\n    net.backward(grad)"},
+        {"backward": "loss.backward()"},
+    ),
+    ("TL403", CHOSEN, {"given": "x, lengths"}, {"given": "x"}),
     (
         "TL503", TWO_PHASES,
         {"loss": "judge(x).square().mean()"},

@@ -81,15 +81,20 @@ def is_refused(
     starred = starred or any(each.arg is None for each in node.keywords)
     if starred or len(node.keywords) != len(kwargs) or len(args) - len(node.args) not in (0, 1):
         return False
+    return not takes(function, args, kwargs)
+
+
+def takes(function: Function, args: list[Value], kwargs: dict[str, Value]) -> bool:
+    """Python can bind these arguments to the function's parameters."""
     spec = function.node.args
     names, every, _ = _names(spec)
     if spec.vararg is None and len(args) > len(names):
-        return True
+        return False
     taken = set(names[: len(args)])
     if spec.kwarg is None and any(name not in every or name in taken for name in kwargs):
-        return True
+        return False
     needed = {*names[: len(names) - len(function.defaults)], *(every[len(names) :])}
-    return not needed <= taken | kwargs.keys() | function.keyword_defaults.keys()
+    return needed <= taken | kwargs.keys() | function.keyword_defaults.keys()
 
 
 def _is_called_so(function: Function, node: ast.Call) -> bool:

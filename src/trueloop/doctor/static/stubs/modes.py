@@ -11,7 +11,17 @@ from trueloop.doctor.static.interpreter.calls import enter
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, methods
 from trueloop.doctor.static.interpreter.syntax import tests_of_what_is_returned
-from trueloop.doctor.static.interpreter.values import Class, Constant, Function, Unknown, Value
+from trueloop.doctor.static.interpreter.values import (
+    Class,
+    Constant,
+    DictValue,
+    Function,
+    Sequence,
+    Unknown,
+    Value,
+    inside,
+    parts_of,
+)
 
 
 @methods(Model, "train", "eval")
@@ -35,6 +45,18 @@ def _mode(call: LibraryCall) -> Value:
         return model
     set_mode(call.machine, model, mode, call.node)
     return model
+
+
+@methods(Unknown, "train", "eval")
+def _mode_of_one_of_several(call: LibraryCall) -> Value:
+    """`models[name].train()`: which of them it is, is not known, so the mode of none is."""
+    m = call.machine
+    several = (each for each in call.receiver.of if isinstance(each, (Sequence, DictValue)))
+    parts = [part for whole in several for part in inside(whole, parts_of, 2)]
+    for model in dict.fromkeys(each for each in parts if isinstance(each, Model)):
+        set_mode(m, model, None, call.node)
+    call.expose(*call.args)
+    return call.unknown(call.receiver, *call.args)
 
 
 def own_switch(model: Model, name: str) -> Function | None:

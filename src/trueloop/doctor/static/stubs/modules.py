@@ -19,6 +19,7 @@ from trueloop.doctor.model.things import Activation, Criterion, Model, Size, Ten
 from trueloop.doctor.static.interpreter.calls import start
 from trueloop.doctor.static.interpreter.fetches import inputs_fetched_at
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
+from trueloop.doctor.static.interpreter.parameter_binding import takes
 from trueloop.doctor.static.interpreter.survey import last_name
 from trueloop.doctor.static.interpreter.syntax import layers_only_called, written
 from trueloop.doctor.static.interpreter.user_objects import is_loss_module
@@ -265,7 +266,10 @@ def _through(call: LibraryCall, model: Model) -> Value:
         forward = model.cls.lookup("forward")
         if isinstance(forward, Function):
             rest: list[Value] | None = [] if call.open else None
-            return start(m, forward, [model, *call.args], call.kwargs, call.node, rest)
+            given = [model, *call.args]
+            if rest is None and not forward.decorators and not takes(forward, given, call.kwargs):
+                return call.unknown(*call.args)  # with these arguments a different network is meant
+            return start(m, forward, given, call.kwargs, call.node, rest)
     short = model.kind.rpartition(".")[2]
     if model.wraps is not None:
         inner = LibraryCall(

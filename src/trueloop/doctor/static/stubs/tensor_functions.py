@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+
 from trueloop.doctor.model.events import Backward, GradTaken, Used
 from trueloop.doctor.model.known_values import loop_of
 from trueloop.doctor.model.randomness import draws
 from trueloop.doctor.model.things import Activation, Optimizer, Tensor
 from trueloop.doctor.model.value_events import ColumnsPicked
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
+from trueloop.doctor.static.interpreter.syntax import nodes_of, once
 from trueloop.doctor.static.interpreter.values import (
     NONE,
     Constant,
@@ -38,12 +41,17 @@ from trueloop.doctor.static.stubs.tensors import (
 
 @methods(Tensor, "backward")
 def _backward(call: LibraryCall) -> Value:
+    if _is_computed_by_layers(call.arg(0)):
+        return _computed_gradient(call)
     return backward(call, call.receiver)
 
 
 @methods(Unknown, "backward")
 def _backward_of_unknown(call: LibraryCall) -> Value:
     given = call.arg(0)
+    kept = id(call.node) in _assigned_calls(call.machine.modules[-1].tree)
+    if _is_computed_by_layers(given) or (given is None and kept):
+        return _computed_gradient(call)
     owners, losses = (tensors_in(call.machine, each, call.node) for each in (call.receiver, given))
     if given is not None and (not owners or any(each.models for each in losses)):
         # `engine.backward(loss)`, of an object that is not known and may step an optimizer.
@@ -51,6 +59,23 @@ def _backward_of_unknown(call: LibraryCall) -> Value:
         call.expose(*(each for each in call.args if isinstance(each, Optimizer)))
         return NONE
     return backward(call, as_tensor(call.machine, call.receiver, call.node))
+
+
+@once
+def _assigned_calls(tree: ast.Module) -> frozenset[int]:
+    return frozenset(id(each.value) for each in nodes_of(tree, ast.Assign))
+
+
+def _computed_gradient(call: LibraryCall) -> Value:
+    """`grad = loss.backward()`, `net.backward(grad)`: layers, in NumPy for one, that hand their
+    gradients on; torch's `backward` returns nothing."""
+    found = call.unknown(call.receiver)
+    found.number = True
+    return found
+
+
+def _is_computed_by_layers(given: Value | None) -> bool:
+    return isinstance(given, Unknown) and given.number
 
 
 def backward(call: LibraryCall, loss: Tensor) -> Value:
