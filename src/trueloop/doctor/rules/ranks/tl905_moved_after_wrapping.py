@@ -8,9 +8,10 @@ after the wrapper was created.
 ## Why it breaks training
 
 At construction DDP broadcasts the parameters, sorts them into buckets by device and dtype and sets
-its hooks; FSDP flattens and shards them. A later move or cast leaves buckets with the wrong device
-or dtype. Depending on the version the program raises an error about devices, copies in every step,
-or averages gradients in a different precision, or not at all.
+its hooks; FSDP flattens and shards them. After a later cast the hooks of DDP no longer run: no gradient
+is averaged, nothing is raised, and each rank trains a network of its own (torch 2.13). A later move
+leaves buckets on the wrong device: depending on the version the program raises an error about
+devices, copies in every step, or does not average the gradients, either.
 
 ## Wrong
 
@@ -104,10 +105,16 @@ class MovedAfterWrapping(Rule):
                 continue
             done = "cast to a different dtype" if _casts(moved) else "moved"
             name = {"ddp": "DistributedDataParallel", "fsdp": "FSDP"}[wrapper.wrapper]
+            effect = ", so the wrapper still refers to the old parameters."
+            if _casts(moved) and wrapper.wrapper == "ddp":
+                effect = (
+                    ". Its hooks belong to the old parameters: no gradient is averaged, and each"
+                    " rank trains a network of its own."
+                )
             self.report(
                 moved.place,
                 f"{called(moved.model, 'The model')} is {done} after `{name}` has wrapped"
-                " it, so the wrapper still refers to the old parameters.",
+                f" it{effect}",
                 fix="Move and cast the model first, then wrap it.",
                 related=[(wrapper.made, "wrapped here")],
             )
