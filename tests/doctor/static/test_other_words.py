@@ -675,7 +675,88 @@ for number in range(80):
     {backward}
     optimizer.step()
 """
+PLANNED = """
+import pytorch_lightning as pl
+from transformers import get_constant_schedule_with_warmup
+
+class Net(pl.LightningModule):
+    def __init__(self, args):
+        super().__init__()
+        self.scheduled, self.steps = args["scheduled"], args["steps"]
+        self.layer = nn.Linear(3, 2)
+
+    def training_step(self, batch, batch_idx):
+        x, y = batch
+        return F.cross_entropy(self.layer(x), y)
+
+    def configure_optimizers(self):
+        optimizer = torch.optim.AdamW(self.parameters(), lr=1e-4)
+        schedule = get_constant_schedule_with_warmup(optimizer, num_warmup_steps=self.steps)
+        if self.scheduled:
+            return {returned}
+        else:
+            return optimizer
+"""
+INNER = """
+from torchmeta.utils.gradient_based import gradient_update_parameters
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(3, 9), nn.ReLU(), nn.Linear(9, 2))
+
+    def forward(self, x, weights=None):
+        return self.layers(x) if weights is None else F.linear(x, *weights)
+
+def tested(net, x, y, a, b):
+    net.eval()
+    loss = F.cross_entropy(net(x), y)
+    weights = {adapt}
+    return F.cross_entropy(net(a, weights), b).item()
+
+net = Net()
+optimizer = torch.optim.Adam(net.parameters())
+for epoch in range(3):
+    net.train()
+    for x, y in DataLoader(torch.load("train.pt"), shuffle=True):
+        optimizer.zero_grad()
+        F.cross_entropy(net(x), y).backward()
+        optimizer.step()
+    for x, y, a, b in DataLoader(torch.load("test.pt")):
+        print(tested(net, x, y, a, b))
+"""
+GROWN = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer, self.last = nn.Conv2d(3, 3, 3), nn.Conv2d(3, 3, 3)
+
+    def forward(self, x):
+        return self.last({grow}(self.layer(x)))
+
+net = Net()
+optimizer = torch.optim.Adam(net.parameters())
+for x, y in DataLoader(torch.load("train.pt"), shuffle=True):
+    optimizer.zero_grad()
+    F.l1_loss(net(x), y).backward()
+    optimizer.step()
+"""
 PAIRS = [
+    (
+        "TL606", PLANNED,
+        {"returned": '[optimizer], [dict(scheduler=schedule, interval="step", frequency=1)]'},
+        {"returned": "[optimizer]"},
+    ),
+    (
+        "TL203", INNER,
+        {"adapt": "gradient_update_parameters(net, loss, step_size=0.4)"},
+        {"adapt": "print(loss.item())"},
+    ),
+    (
+        "TL308", GROWN,
+        {"grow": "nn.UpsamplingBilinear2d(scale_factor=2)"},
+        {"grow": "nn.ConvTranspose2d(3, 3, 2, 2)"},
+    ),
     ("TL201", NAMES, {"wake": "nets[name].train()"}, {"wake": "print(name)"}),
     (
         "TL102", LAYERS,

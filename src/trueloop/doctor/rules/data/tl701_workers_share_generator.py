@@ -88,7 +88,7 @@ class WorkersShareGenerator(Rule):
                     draw.made,
                     f"The loader starts {workers} with copies of this generator in its"
                     " current state: all workers draw the same random numbers, and the"
-                    " same again in every epoch.",
+                    " same again in every epoch, unless this process draws from it too.",
                     fix="Reseed it in each worker with a `worker_init_fn` that uses"
                     " `get_worker_info().seed`, or use torch's global generator.",
                     related=[

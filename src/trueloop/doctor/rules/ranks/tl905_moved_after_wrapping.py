@@ -8,10 +8,10 @@ after the wrapper was created.
 ## Why it breaks training
 
 At construction DDP broadcasts the parameters, sorts them into buckets by device and dtype and sets
-its hooks; FSDP flattens and shards them. After a later cast the hooks of DDP no longer run: no gradient
-is averaged, nothing is raised, and each rank trains a network of its own (torch 2.13). A later move
-leaves buckets on the wrong device: depending on the version the program raises an error about
-devices, copies in every step, or does not average the gradients, either.
+its hooks; FSDP flattens and shards them. After a later cast the hooks of DDP no longer run: no
+gradient is averaged, nothing is raised, and each rank trains a network of its own (torch 2.13). A
+later move leaves buckets on the wrong device: depending on the version the program raises an error
+about devices, copies in every step, or does not average the gradients, either.
 
 ## Wrong
 

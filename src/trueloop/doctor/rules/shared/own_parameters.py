@@ -8,7 +8,7 @@ from trueloop.doctor.model.things import Model, Tensor
 
 _WITHOUT = re.compile(
     r"^(Identity|Flatten|Unflatten|Re?LU6?|\w*ReLU\w*|[GSCE]?ELU|Si?LU|Mish|Hard\w+|Tanh\w*|Sigmoid|LogSigmoid"
-    r"|Soft(?!Margin)\w+|LogSoftmax|\w*Dropout\w*|\w*Pool\w*|\w*Pad\w*|\w*Loss|Upsample\w*|Fold|Unfold"
+    r"|Soft(?!Margin)\w+|LogSoftmax|\w*Dropout\w*|\w*Pool\w*|\w*Pad\w*|\w*Loss|Upsampl\w*|Fold|Unfold"
     r"|Pixel\w+|ChannelShuffle|ZeroPad\w*|CosineSimilarity|PairwiseDistance|GLU|Threshold|Tanhshrink)$"
 )
 _CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict", "Module", "DataParallel"})

@@ -7,13 +7,16 @@ import re
 from trueloop.doctor.model.events import (
     Backward,
     Ended,
+    EscapedToUnknown,
     FlagsSet,
     GradTaken,
+    GraphEscaped,
     ModelForward,
     ModeSet,
     OptimizerStep,
     TensorRetained,
 )
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.known_values import OpaqueObject, Unknown, Value, contents
 from trueloop.doctor.model.things import Loop, Model, Tensor
 from trueloop.doctor.rules.base import Rule
@@ -42,6 +45,8 @@ class ValidationRule(Rule):
         """Those of them that no option decides."""
         self.trained: set[Model] = set()
         self.retained: list[TensorRetained] = []
+        self._given: set[Location] = set()
+        """Where code that cannot be read gets a tensor with a graph."""
 
     def on_mode_set(self, event: ModeSet) -> None:
         if event.training is False:
@@ -95,6 +100,14 @@ class ValidationRule(Rule):
 
     def on_optimizer_step(self, event: OptimizerStep) -> None:
         self.learning.update(loops_of(event))
+
+    def on_graph_escaped(self, event: GraphEscaped) -> None:
+        self._given.add(event.place)
+
+    def on_escaped_to_unknown(self, event: EscapedToUnknown) -> None:
+        # `gradient_update_parameters(model, loss)` of a package: with both it may take gradients.
+        if event.place in self._given and any(isinstance(each, Model) for each in event.things):
+            self.learning.update(loops_of(event))
 
     def on_tensor_retained(self, event: TensorRetained) -> None:
         if event.tensor.graph and event.turn is not None and event.container is not None:

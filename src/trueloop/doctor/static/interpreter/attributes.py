@@ -60,7 +60,7 @@ from trueloop.doctor.static.interpreter.values import (
 )
 from trueloop.doctor.static.stubs.containers import item_in
 from trueloop.doctor.static.stubs.manual_updates import GRADIENT, set_gradient
-from trueloop.doctor.static.stubs.modes import mode_of
+from trueloop.doctor.static.stubs.modes import SWITCHES, may_be, mode_of
 from trueloop.doctor.static.stubs.optimizers import (
     holder_of,
     param_groups,
@@ -234,7 +234,8 @@ def _of_foreign(m: Interpreter, value: OpaqueObject, name: str) -> Value:
 
 def _of_unknown(m: Interpreter, value: Unknown, name: str) -> Value:
     found = value.attributes.get(name)
-    if found is None and find_method(value, name) is not None:
+    is_setting = name in SWITCHES and not may_be(value)  # `args.train.steps`
+    if found is None and find_method(value, name) is not None and not is_setting:
         return LibraryMethod(value, name)
     if found is None:
         cut = name == "data" and any(each.forwards for each in tensors_behind([value]))

@@ -219,7 +219,7 @@ class FileAnalysis:
                 own = finding.place[:3] not in self.frameworks
                 if own and not (rule.hygiene and self._is_test(finding.place.path)):
                     found = replace(finding, without_callers=not whole_program)
-                    if self.findings.setdefault(key, found).severity == "advice":
+                    if self.findings.setdefault(key, found).severity == "advice" != found.severity:
                         self.findings[key] = found  # of several runs, the one that knows more
             self.refuted |= {(rule.code, *place[:3]) for place in rule.refuted}
             if whole_program:

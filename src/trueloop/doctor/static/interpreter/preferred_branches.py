@@ -12,6 +12,7 @@ from trueloop.doctor.static.interpreter.branches import (
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.syntax import written
 from trueloop.doctor.static.interpreter.values import Scope
+from trueloop.doctor.static.interpreter.ways_out import returns_either
 
 
 def preferred_outcome(m: Interpreter, node: ast.If, scope: Scope) -> bool | None:
@@ -21,6 +22,8 @@ def preferred_outcome(m: Interpreter, node: ast.If, scope: Scope) -> bool | None
     if m.project.leaves(node.body):
         if m.calls and last_of_kinds(m.calls[-1][1]) is node:
             return True
+        if returns_either(node):
+            return None
         if len(m.turns) == 1 and m.calls and id(node) in searches(m.calls[-1][1]):
             return _found_by_search(m)
         files = (scope.module.survey, m.modules[0].survey)

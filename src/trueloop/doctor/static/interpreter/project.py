@@ -10,9 +10,10 @@ from functools import lru_cache
 from trueloop.doctor.static.inputs.documents import digest
 from trueloop.doctor.static.inputs.unsaved import unsaved
 from trueloop.doctor.static.interpreter.canonical_names import canonical
-from trueloop.doctor.static.interpreter.survey import FileSummary, leaves
+from trueloop.doctor.static.interpreter.survey import FileSummary
 from trueloop.doctor.static.interpreter.syntax import parse
 from trueloop.doctor.static.interpreter.values import Imported, LibraryName, Module, Value
+from trueloop.doctor.static.interpreter.ways_out import leaves
 from trueloop.files import read_bytes
 
 NEVER = frozenset(

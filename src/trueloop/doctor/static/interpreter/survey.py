@@ -16,6 +16,7 @@ from trueloop.doctor.model.nodes import FIELDS, walk
 from trueloop.doctor.model.vocabulary import lines_of_sharing, steps_left_out
 from trueloop.doctor.static.interpreter.decays import Decay, decay_of
 from trueloop.doctor.static.interpreter.syntax import constants_of, written
+from trueloop.doctor.static.interpreter.ways_out import is_way_out
 
 LONGEST_DEFAULT = 1_000
 """Characters of an option's default that is taken for known."""
@@ -188,7 +189,7 @@ class FileSummary:
             elif isinstance(node, ast.Call):
                 self._look_at_call(node, inside)
             elif isinstance(node, ast.If):
-                if not depth and isinstance(node.test, ast.Attribute) and leaves(node.body[-1]):
+                if not depth and isinstance(node.test, ast.Attribute) and is_way_out(node):
                     self.exits.add(written(node.test))
                 elif depth and _ends_loop(node.body[-1]):
                     self._look_at_end(node.test, ends=True)
@@ -459,18 +460,6 @@ def _gradient_in(call: ast.Call) -> ast.AST:
             node = getattr(node.func, "value", node.func)
         else:
             return node
-
-
-def leaves(statement: ast.stmt) -> bool:
-    """A statement ends the block that contains it: it leaves the loop, the function or the
-    program."""
-    if isinstance(statement, (ast.Break, ast.Continue, ast.Return, ast.Raise)):
-        return True
-    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-        return last_name(statement.value.func) in {"exit", "_exit", "abort", "quit"}
-    if isinstance(statement, ast.If) and statement.orelse:
-        return leaves(statement.body[-1]) and leaves(statement.orelse[-1])
-    return False
 
 
 def end_name(test: ast.Name | ast.Attribute | ast.Compare) -> str:

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
-from trueloop.doctor.static.interpreter.survey import last_name, leaves
+from trueloop.doctor.static.interpreter.survey import last_name
 from trueloop.doctor.static.interpreter.syntax import nodes_of, once
 from trueloop.doctor.static.interpreter.values import Constant, Module, Scope
+from trueloop.doctor.static.interpreter.ways_out import leaves
 
 _OFF = frozenset({"", "none", "off", "no", "never", "false", "null", "constant", "const", "fixed"})
 """Texts that say that there is nothing to step, on purpose."""

@@ -23,8 +23,10 @@ from trueloop.doctor.static.interpreter.values import (
     parts_of,
 )
 
+SWITCHES = ("train", "eval")
 
-@methods(Model, "train", "eval")
+
+@methods(Model, *SWITCHES)
 def _mode(call: LibraryCall) -> Value:
     model: Model = call.receiver
     mode: bool | None = False
@@ -47,16 +49,20 @@ def _mode(call: LibraryCall) -> Value:
     return model
 
 
-@methods(Unknown, "train", "eval")
+@methods(Unknown, *SWITCHES)
 def _mode_of_one_of_several(call: LibraryCall) -> Value:
     """`models[name].train()`: which of them it is, is not known, so the mode of none is."""
-    m = call.machine
-    several = (each for each in call.receiver.of if isinstance(each, (Sequence, DictValue)))
-    parts = [part for whole in several for part in inside(whole, parts_of, 2)]
-    for model in dict.fromkeys(each for each in parts if isinstance(each, Model)):
-        set_mode(m, model, None, call.node)
+    for model in may_be(call.receiver):
+        set_mode(call.machine, model, None, call.node)
     call.expose(*call.args)
     return call.unknown(call.receiver, *call.args)
+
+
+def may_be(element: Unknown) -> list[Model]:
+    """The modules of a list or dict of which something unknown is an element."""
+    several = (each for each in element.of if isinstance(each, (Sequence, DictValue)))
+    parts = (part for whole in several for part in inside(whole, parts_of, 2))
+    return [*dict.fromkeys(each for each in parts if isinstance(each, Model))]
 
 
 def own_switch(model: Model, name: str) -> Function | None:

@@ -18,8 +18,8 @@ from trueloop.doctor.model.events import (
 from trueloop.doctor.model.things import Activation, Criterion, Model, Size, Tensor
 from trueloop.doctor.static.interpreter.calls import start
 from trueloop.doctor.static.interpreter.fetches import inputs_fetched_at
-from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.parameter_binding import takes
+from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.survey import last_name
 from trueloop.doctor.static.interpreter.syntax import layers_only_called, written
 from trueloop.doctor.static.interpreter.user_objects import is_loss_module
