@@ -23,7 +23,7 @@ from trueloop.doctor.static.inputs.documents import is_python
 from trueloop.doctor.static.inputs.examine import examine, forget_projects
 from trueloop.doctor.static.inputs.open_document import Documents
 from trueloop.doctor.static.inputs.unsaved import in_place_of_files
-from trueloop.doctor.static.inputs.unused_classes import UnusedClasses
+from trueloop.doctor.static.inputs.unused_code import UnusedCode
 from trueloop.doctor.static.interpreter.syntax import parse
 from trueloop.errors import ConfigError
 
@@ -99,7 +99,7 @@ class OpenFiles:
     def __init__(self) -> None:
         self.files: dict[str, OpenFile] = {}
         self._examined: dict[str, Examined] = {}
-        self._unused = UnusedClasses()
+        self._unused = UnusedCode()
 
     def update(self, file: OpenFile) -> None:
         """Read a file that is new, has a new text, or imports one that has; while its text does not
@@ -107,7 +107,7 @@ class OpenFiles:
         if file.path in self.files and not file.parses():
             return
         if file.path not in self.files:
-            self._unused = UnusedClasses()  # any file may have changed
+            self._unused = UnusedCode()  # any file may have changed
         self.files[file.path] = file
         self._examined.pop(file.path, None)
         if not _is_excluded(file.path):
@@ -120,7 +120,7 @@ class OpenFiles:
         """The editor no longer has it: others read what is on disk."""
         self.files.pop(path, None)
         self._examined.pop(path, None)
-        self._unused = UnusedClasses()
+        self._unused = UnusedCode()
 
     def users_of(self, path: str) -> list[str]:
         """The other open files that were read together with the file at `path`."""

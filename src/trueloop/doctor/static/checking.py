@@ -15,7 +15,7 @@ from trueloop.doctor.static.inputs.discovery import FileProblem, Unread, find_fi
 from trueloop.doctor.static.inputs.examine import examine_all
 from trueloop.doctor.static.inputs.ignores import complaints, hold_back, ignores_in
 from trueloop.doctor.static.inputs.open_document import Documents
-from trueloop.doctor.static.inputs.unused_classes import UnusedClasses
+from trueloop.doctor.static.inputs.unused_code import UnusedCode
 
 
 @dataclass
@@ -54,7 +54,7 @@ def check(
     wanted = find_files(paths, is_excluded=configs.excludes, force_exclude=force_exclude)
     examined = examine_all(wanted.shown, jobs=jobs, cache=cache)
     outcome = CheckResult([], list(wanted.problems), len(wanted.shown), wanted.shown)
-    unused = UnusedClasses([each for each in paths if os.path.isdir(each)])
+    unused = UnusedCode([each for each in paths if os.path.isdir(each)])
     outcome.findings = selected_findings(examined, configs, outcome.documents, unused)
     outcome.problems += [problem for each in examined for problem in each.problems]
     outcome.unread = [each.unread for each in examined if each.unread is not None]
@@ -68,13 +68,13 @@ def selected_findings(
     examined: Sequence[Examined],
     configs: Configs,
     documents: Documents,
-    unused: UnusedClasses,
+    unused: UnusedCode,
 ) -> list[Finding]:
     """The findings that are selected and that no comment suppresses; and TL001 about comments.
 
     A file that several others use is read with each of them: its findings are reported once. A
     finding in a function that was read without its callers does not count where a program that
-    calls it shows that nothing is wrong; in a class that nothing uses it is advice.
+    calls it shows that nothing is wrong; in a class or a file that nothing uses it is advice.
     """
     settled = {place for each in examined for place in each.settled}
     called = {_key(one) for each in examined for one in each.findings if not one.without_callers}
@@ -110,8 +110,8 @@ def _key(finding: Finding) -> tuple[object, ...]:
     return finding.code, *finding.place[:3]
 
 
-def _weighed(finding: Finding, unused: UnusedClasses) -> Finding:
-    """As advice if it is in a class that nothing uses."""
+def _weighed(finding: Finding, unused: UnusedCode) -> Finding:
+    """As advice if it is in a class or a file that nothing uses."""
     if finding.severity == "advice":
         return finding
     name = unused.name_of(finding.place.path, finding.place.function)

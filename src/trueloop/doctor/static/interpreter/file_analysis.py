@@ -215,12 +215,11 @@ class FileAnalysis:
         """Take what the rules of a run have found, and what they have shown to be right."""
         for rule in rules:
             for finding in rule.findings:
-                key = (finding.code, *finding.place[:3])
-                own = finding.place[:3] not in self.frameworks
-                if own and not (rule.hygiene and self._is_test(finding.place.path)):
+                if finding.place[:3] in self.frameworks:
+                    continue
+                if not (rule.hygiene and self._is_test(finding.place.path)):
                     found = replace(finding, without_callers=not whole_program)
-                    if self.findings.setdefault(key, found).severity == "advice" != found.severity:
-                        self.findings[key] = found  # of several runs, the one that knows more
+                    self.findings.setdefault((finding.code, *finding.place[:3]), found)
             self.refuted |= {(rule.code, *place[:3]) for place in rule.refuted}
             if whole_program:
                 self.settled |= {(rule.code, *place[:2]) for place in rule.settled}

@@ -1,4 +1,4 @@
-"""A fault in a class that nothing in its project uses is advice: it hurts nobody yet."""
+"""A fault in a class or file that nothing in its project uses is advice: it hurts nobody yet."""
 
 from __future__ import annotations
 
@@ -26,9 +26,12 @@ class Net(nn.Module):
 """
 
 
+MAIN = "import models\nprint('main')\n"
+
+
 def severities(folder: Path, files: dict[str, str], given: str = "") -> set[str]:
     """How `check` reports the lists in `Net`, which stands in `models.py`."""
-    for name, text in {"models.py": NETWORK, **files}.items():
+    for name, text in {"models.py": NETWORK, "main.py": MAIN, **files}.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
@@ -82,7 +85,7 @@ def test_something_uses_it(tmp_path: Path, files: dict[str, str]) -> None:
 
 
 def test_the_message_says_why_and_one_finding_stands_for_the_class(tmp_path: Path) -> None:
-    (tmp_path / "models.py").write_text(NETWORK)
+    assert severities(tmp_path, {}) == {"advice"}
     (finding,) = check([str(tmp_path)], Configs(), jobs=1).findings
     assert finding.message.endswith("(Nothing else in this project uses `Net`.)")
     assert (finding.place.line, finding.count) == (8, 2)
@@ -103,6 +106,58 @@ def test_what_is_around_a_file_counts(tmp_path: Path) -> None:
 def test_a_project_with_too_many_files_is_not_searched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trueloop.doctor.static.inputs.unused_classes._MOST_FILES", 3)
-    assert severities(tmp_path, {"a.py": "", "b.py": ""}) == {"advice"}
+    monkeypatch.setattr("trueloop.doctor.static.inputs.unused_code._MOST_FILES", 3)
+    assert severities(tmp_path, {"a.py": ""}) == {"advice"}
     assert severities(tmp_path, {"c.txt": ""}) == {"error"}
+
+
+FUNCTION = """
+import torch
+
+
+def validated(model, loader):
+    losses = []
+    for x, y in loader:
+        losses.append(torch.nn.functional.cross_entropy(torch.softmax(model(x), 1), y))
+    return losses
+"""
+
+
+def of_function(folder: Path, files: dict[str, str]) -> set[str]:
+    """How `check` reports the loss of `scores.py`."""
+    for name, text in {"scores.py": FUNCTION, "main.py": "print('main')\n", **files}.items():
+        (folder / name).write_text(text)
+    found = check([str(folder)], Configs(), jobs=1).findings
+    assert all("`scores.py`" in each.message for each in found if each.severity == "advice")
+    return {each.severity for each in found if each.code == "TL401"}
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {},
+        {"main.py": "# import scores\nscores = 1\nprint(scores)\n"},
+        {"scores.py": f"import os\n\nLEVEL = 3\nif LEVEL:\n    import sys\n{FUNCTION}"},
+    ],
+)
+def test_nothing_imports_the_file(tmp_path: Path, files: dict[str, str]) -> None:
+    assert of_function(tmp_path, files) == {"advice"}
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"main.py": "import scores\nprint('main')\n"},
+        {"main.py": "def main():\n    from scores import *\nmain()\n"},
+        {"main.py": "import tools.scores as s\nprint('main')\n"},
+        {"main.py": "print(open('scores.py').read())\n"},
+        {"main.py": "import importlib\nimportlib.import_module(open('name').read())\n"},
+        {"README.md": "See `scores.py`.\n"},
+        {"setup.cfg": "console_scripts = score = scores:validated\n"},
+        {"main.py": "def main():\n    print('nothing')\n"},  # no program at all
+        {"scores.py": f"{FUNCTION}\nvalidated(*open('all'))\n"},
+        {"scores.py": f"{FUNCTION}\nif __name__ == '__main__':\n    validated(1, 2)\n"},
+    ],
+)
+def test_somebody_may_run_the_file(tmp_path: Path, files: dict[str, str]) -> None:
+    assert of_function(tmp_path, files) == {"error"}
