@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import math
+from contextlib import suppress
 from operator import attrgetter
 from typing import Any
 
@@ -345,6 +347,18 @@ def _convert(call: LibraryCall) -> Value:
         return Unknown(value.key, (value,), loop_variant=value.loop_variant, number=True)
     found = call.unknown(*call.args)
     found.number = short != "abs" or not isinstance(value, Tensor)
+    return found
+
+
+@calls("math.ceil", "math.floor")
+def _whole_number(call: LibraryCall) -> Value:
+    value = call.arg(0)
+    if isinstance(value, Constant) and isinstance(value.value, (int, float)):
+        with suppress(ValueError, OverflowError):  # of infinity, or of no number
+            whole = (math.ceil if call.name == "math.ceil" else math.floor)(value.value)
+            return Constant(whole, loop_variant=value.loop_variant)
+    found = call.unknown(*call.args)
+    found.number = True
     return found
 
 
