@@ -65,7 +65,11 @@ _FALLING = re.compile(
     r"loss(es)?|error|errors|err|[nr]?mse|mae|rmsle|mape|smape|perplexity|ppl|[wc]er|nll|bce|eer|fid"
     r"|lpips"
 )
-_UNCLEAR = re.compile(r"neg|negative|minus|inv|inverse|inverted")
+_UNCLEAR = re.compile(
+    r"neg|negative|minus|inv|inverse|inverted|gap|drop|diff|difference|delta|change|deficit|shortfall"
+    r"|missing|missed|lost|std|var|variance|spread|excess|complement"
+)
+"""Words with which a metric may be better the other way: `accuracy_gap`, `f1_drop`."""
 _PREDICTION = re.compile(r"argmax|topk|(\w+_)?(pred(s|icted|ictions?)?|guess(es|ed)?)")
 _LABELS = re.compile(
     r"y|[xb]?y[bs]?|y_?(true|batch)|(\w+_)?(labels?|targets?|tgt|gt|truths?|tags?|gold|answers?)"

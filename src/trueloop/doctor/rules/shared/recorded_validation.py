@@ -106,7 +106,10 @@ class ValidationRule(Rule):
 
     def on_escaped_to_unknown(self, event: EscapedToUnknown) -> None:
         # `gradient_update_parameters(model, loss)` of a package: with both it may take gradients.
-        if event.place in self._given and any(isinstance(each, Model) for each in event.things):
+        # `layer(x)`, with a layer that is not known, does not.
+        named = not event.callee.startswith("<")
+        model = any(isinstance(each, Model) for each in event.things)
+        if named and model and event.place in self._given:
             self.learning.update(loops_of(event))
 
     def on_tensor_retained(self, event: TensorRetained) -> None:
