@@ -72,8 +72,10 @@ class SamplerEpochNotSet(Rule):
         if loader is None or loop is None or loop.loader is not loader:
             return
         passes = self._passes.setdefault(loader, [])
-        if loop not in passes:
-            passes.append(loop)
+        # All of them may come out of one generator.
+        inner = next(turn.loop for turn in event.turns if turn.loop.loader is loader)
+        if inner not in passes:
+            passes.append(inner)
         sampler = _shuffling(loader)
         if sampler is not None and (sampler in self._with_epoch or sampler.epoch_set):
             self.refute(loop.place)
@@ -82,7 +84,7 @@ class SamplerEpochNotSet(Rule):
             return
         if loader.exposed or sampler.exposed or loader.epoch_set:
             return
-        around = [turn.loop for turn in event.turns if turn.loop is not loop]
+        around = [turn.loop for turn in event.turns if turn.loop.loader is not loader]
         if around and all(each.cut_at == 1 for each in around):  # one epoch, by an option
             return
         self.report(
