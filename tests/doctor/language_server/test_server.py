@@ -115,11 +115,11 @@ class Hidden(nn.Module):
 
 
 def test_a_class_is_used_as_soon_as_that_is_typed(editor: Editor) -> None:
-    for name, text in (("hidden.py", HIDDEN), ("user.py", "")):
+    for name, text in (("hidden.py", HIDDEN), ("user.py", "print(1)\n")):
         editor.folder.joinpath(name).write_text(text)
     (found,) = editor.open("hidden.py", HIDDEN)
     assert (found.code, found.severity) == ("TL303", SEVERITY["advice"])
-    editor.open("user.py", "from hidden import Hidden\n")
+    editor.open("user.py", "from hidden import Hidden\nprint(1)\n")
     editor.type("user.py", 2, "from hidden import Hidden\nmodel = Hidden()\n")
     uri = editor.uri("hidden.py")
     error = SEVERITY["error"]

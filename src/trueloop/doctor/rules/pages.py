@@ -115,8 +115,8 @@ def index_document(link: Callable[[Entry], str]) -> str:
         f"{_ORIGIN}\n# The rules\n\n"
         "An error is a training that is wrong, a warning one that very likely is wrong. Advice is\n"
         "about correct code, or about a fault that hurts nobody: it never fails a run. A fault in\n"
-        "a class that nothing else in the project names is advice. `trueloop explain CODE` prints\n"
-        "the page of a rule. Codes and names are stable.\n"
+        "a class or file that nothing else in the project names is advice. `trueloop explain\n"
+        "CODE` prints the page of a rule. Codes and names are stable.\n"
     ]
     for prefix, group in GROUPS.items():
         entries = [entry for entry in ENTRIES if entry.code.startswith(prefix)]

@@ -50,7 +50,7 @@ detaches the output itself, which has a graph for all that its author knew. Not
 reported: outputs whose gradient is computed later, inputs that require gradients (adversarial
 examples, saliency), frozen models, models of which only one linear layer learns (a probe: the
 graph holds that layer's input), outputs that a function without a visible caller returns, unless it
-is named for validation, something unknown that is handed a network, alone or with a loss of it
+is named for validation, something unknown that is handed a network, with or without its loss
 (few-shot methods take gradients themselves), loops over anything but batches, policies that act in
 an environment (`env.step(action)`), loops that a count ends after a few batches, and passes in a
 block of `torch.enable_grad()` or `torch.set_grad_enabled(True)`, which is somebody's decision; a

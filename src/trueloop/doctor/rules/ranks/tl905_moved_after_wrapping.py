@@ -9,7 +9,7 @@ after the wrapper was created.
 
 At construction DDP broadcasts the parameters, sorts them into buckets by device and dtype and sets
 its hooks; FSDP flattens and shards them. After a later cast the hooks of DDP no longer run: no
-gradient is averaged, nothing is raised, and each rank trains a network of its own (torch 2.13). A
+gradient is averaged, nothing is raised, and the networks of the ranks drift apart (torch 2.13). A
 later move leaves buckets on the wrong device: depending on the version the program raises an error
 about devices, copies in every step, or does not average the gradients, either.
 
@@ -108,8 +108,8 @@ class MovedAfterWrapping(Rule):
             effect = ", so the wrapper still refers to the old parameters."
             if _casts(moved) and wrapper.wrapper == "ddp":
                 effect = (
-                    ". Its hooks belong to the old parameters: no gradient is averaged, and each"
-                    " rank trains a network of its own."
+                    ". Its hooks belong to the old parameters: no gradient is averaged, and the"
+                    " networks of the ranks drift apart."
                 )
             self.report(
                 moved.place,

@@ -256,7 +256,7 @@ def _files_named_in(tree: ast.Module) -> set[str]:
 
 
 def _names_of_torch_nn(tree: ast.Module) -> frozenset[str]:
-    """What a file calls `torch.nn`."""
+    """The names that a file gives to `torch.nn`."""
     imports = [each for each in tree.body if isinstance(each, (ast.Import, ast.ImportFrom))]
     dotted = (
         (f"{getattr(each, 'module', None) or ''}.{name.name}".strip("."), name.asname or name.name)
