@@ -25,7 +25,8 @@ def is_way_out(node: ast.If) -> bool:
 
 
 def returns_either(node: ast.If) -> bool:
-    """`if args.schedule: return [optimizer], [schedule]`, `else: return optimizer`: both are the
-    function's result, and neither is a way out."""
-    ends = [body[-1] for body in (node.body, node.orelse) if body]
-    return len(ends) == 2 and all(isinstance(each, ast.Return) and each.value for each in ends)
+    """`if args.schedule: return [optimizer], [schedule]`, `else: return optimizer`, and nothing
+    more: an option decides which of both is the result, and neither is a way out."""
+    ends = [body[0] for body in (node.body, node.orelse) if len(body) == 1]
+    returns = len(ends) == 2 and all(isinstance(each, ast.Return) and each.value for each in ends)
+    return returns and isinstance(node.test, (ast.Name, ast.Attribute))
