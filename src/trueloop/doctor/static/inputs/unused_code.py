@@ -77,9 +77,9 @@ class UnusedCode:
             return ""
         project = self._projects.setdefault(root, _Project(root))
         name = function.partition(".")[0]
-        if name in project.names(path).by_class and not project.uses(path, name):
+        if name in project.names(path).by_class and not project.uses_class(path, name):
             return name
-        return "" if project.reads(path) else os.path.basename(path)
+        return "" if project.uses_file(path) else os.path.basename(path)
 
     def read_again(self, path: str) -> None:
         """The file at the absolute `path` has a new text."""
@@ -101,16 +101,16 @@ class _Project:
     def __init__(self, root: str) -> None:
         self._root = root
         self._names: dict[str, _NamesOfFile] = {}
-        self._used: dict[tuple[str, str], bool] = {}
+        self._used_classes: dict[tuple[str, str], bool] = {}
         """Classes that were asked for, each of which may have many findings."""
-        self._read: dict[str, bool] = {}
+        self._used_files: dict[str, bool] = {}
         """Files that were asked for."""
 
-    def reads(self, path: str) -> bool:
+    def uses_file(self, path: str) -> bool:
         """Somebody may import or run the file."""
-        if path not in self._read:
-            self._read[path] = not self.names(path).only_defines or self._is_named(path)
-        return self._read[path]
+        if path not in self._used_files:
+            self._used_files[path] = not self.names(path).only_defines or self._is_named(path)
+        return self._used_files[path]
 
     def _is_named(self, path: str) -> bool:
         stem = os.path.basename(path).removesuffix(".py")
@@ -155,8 +155,8 @@ class _Project:
 
     def read_again(self, path: str) -> None:
         self._names.pop(path, None)
-        self._used.clear()
-        self._read.clear()
+        self._used_classes.clear()
+        self._used_files.clear()
         for known in ("_has_program", "_imports_without_name"):
             self.__dict__.pop(known, None)
         if self._texts is not None and self._texts.pop(path, None) is not None:
@@ -170,12 +170,12 @@ class _Project:
             found = self._names[path] = _names_of(path)
         return found
 
-    def uses(self, path: str, name: str) -> bool:
+    def uses_class(self, path: str, name: str) -> bool:
         """Somebody may run what the class of this name in a file does."""
         key = path, name
-        if key not in self._used:
-            self._used[key] = not self._has_program or self._is_reached(key)
-        return self._used[key]
+        if key not in self._used_classes:
+            self._used_classes[key] = not self._has_program or self._is_reached(key)
+        return self._used_classes[key]
 
     def _is_reached(self, asked: tuple[str, str]) -> bool:
         waiting, seen = [asked], {asked}
