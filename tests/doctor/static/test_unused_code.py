@@ -137,6 +137,7 @@ def of_function(folder: Path, files: dict[str, str]) -> set[str]:
     [
         {},
         {"main.py": "# import scores\nscores = 1\nprint(scores)\n"},
+        {"scores.py": f"import re\nWORDS = 'a|b'\nword = re.compile(WORDS)\n{FUNCTION}"},
         {"scores.py": f"import os\n\nLEVEL = 3\nif LEVEL:\n    import sys\n{FUNCTION}"},
     ],
 )
@@ -155,7 +156,10 @@ def test_nothing_imports_the_file(tmp_path: Path, files: dict[str, str]) -> None
         {"README.md": "See `scores.py`.\n"},
         {"setup.cfg": "console_scripts = score = scores:validated\n"},
         {"main.py": "def main():\n    print('nothing')\n"},  # no program at all
+        {"main.py": "def main(:\n"},  # nor one that cannot run
         {"scores.py": f"{FUNCTION}\nvalidated(*open('all'))\n"},
+        {"scores.py": f"{FUNCTION}\nlosses = validated(*open('all'))\n"},
+        {"scores.py": f"{FUNCTION}\nfrom fits import fit\nnet = Net()\nhistory = fit(net)\n"},
         {"scores.py": f"{FUNCTION}\nif __name__ == '__main__':\n    validated(1, 2)\n"},
     ],
 )

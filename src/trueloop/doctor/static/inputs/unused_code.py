@@ -213,8 +213,10 @@ def _names_of(path: str) -> _NamesOfFile:
         text = decode(read_bytes(path))
         tree = ast.parse(text)
     except (UnreadableError, SyntaxError, ValueError, RecursionError):
-        return _NamesOfFile()  # it cannot run
-    found = _NamesOfFile(files=_files_named_in(tree), only_defines=all(map(_defines, tree.body)))
+        return _NamesOfFile(only_defines=True)  # it cannot run
+    own = _own_names(tree)
+    defines = all(_defines(each, own) for each in tree.body)
+    found = _NamesOfFile(files=_files_named_in(tree), only_defines=defines)
     layers = _names_of_torch_nn(tree)
     is_public = os.path.basename(path) == "__init__.py"
     for node in tree.body:
@@ -227,14 +229,31 @@ def _names_of(path: str) -> _NamesOfFile:
     return found
 
 
-def _defines(node: ast.stmt) -> bool:
-    """A statement at the top of a file that runs nothing."""
+def _own_names(tree: ast.Module) -> set[str]:
+    """Functions and variables of a file, without its constants."""
+    assigned = {
+        each.id
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        for each in walk(target)
+        if isinstance(each, ast.Name) and not each.id.isupper()
+    }
+    return assigned | {each.name for each in tree.body if isinstance(each, ast.FunctionDef)}
+
+
+def _defines(node: ast.stmt, own: set[str]) -> bool:
+    """A statement at the top of a file that runs nothing: not `history = fit(net, loader)`, whose
+    call has a function or a variable of the file."""
     if isinstance(node, (ast.If, ast.Try)):
         is_program = isinstance(node, ast.If) and "__name__" in _names_in(node.test)
         bodies = (node.body, node.orelse, *(each.body for each in getattr(node, "handlers", ())))
-        return not is_program and all(_defines(each) for body in bodies for each in body)
+        return not is_program and all(_defines(each, own) for body in bodies for each in body)
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Constant)
+    if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+        calls = (each for each in walk(node.value) if isinstance(each, ast.Call))
+        return not any(own & _names_in(each) for each in calls)
     return isinstance(node, _DEFINITIONS)
 
 
