@@ -137,6 +137,7 @@ def of_function(folder: Path, files: dict[str, str]) -> set[str]:
     [
         {},
         {"main.py": "# import scores\nscores = 1\nprint(scores)\n"},
+        {"scores.py": f"{FUNCTION}\ndevice = torch.device('cpu')\n"},
         {"scores.py": f"import re\nWORDS = 'a|b'\nword = re.compile(WORDS)\n{FUNCTION}"},
         {"scores.py": f"import os\n\nLEVEL = 3\nif LEVEL:\n    import sys\n{FUNCTION}"},
     ],

@@ -253,7 +253,8 @@ def _defines(node: ast.stmt, own: set[str]) -> bool:
         return isinstance(node.value, ast.Constant)
     if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
         calls = (each for each in walk(node.value) if isinstance(each, ast.Call))
-        return not any(own & _names_in(each) for each in calls)
+        names = (each for call in calls for each in walk(call) if isinstance(each, ast.Name))
+        return own.isdisjoint(each.id for each in names)
     return isinstance(node, _DEFINITIONS)
 
 
