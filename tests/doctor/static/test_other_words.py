@@ -741,7 +741,29 @@ for x, y in DataLoader(torch.load("train.pt"), shuffle=True):
     F.l1_loss(net(x), y).backward()
     optimizer.step()
 """
+SHARES = """
+from torch.utils.data import DistributedSampler, RandomSampler
+
+net = nn.Linear(3, 1)
+data = TensorDataset(torch.randn(64, 3), torch.randn(64, 1))
+loader = DataLoader(data, batch_size=8, sampler={sampler})
+optimizer = torch.optim.Adam(net.parameters())
+for epoch in range(3):
+    shares = hasattr(loader.sampler, "set_epoch")
+    if shares:
+        loader.sampler.set_epoch(epoch)
+    for x, y in loader:
+        F.mse_loss(net(x), y).backward()
+        optimizer.step()
+        if shares:
+            optimizer.zero_grad()
+"""
 PAIRS = [
+    (
+        "TL102", SHARES,
+        {"sampler": "DistributedSampler(data, num_replicas=2, rank=0)"},
+        {"sampler": "RandomSampler(data)"},
+    ),
     (
         "TL606", PLANNED,
         {"returned": '[optimizer], [dict(scheduler=schedule, interval="step", frequency=1)]'},
