@@ -32,7 +32,7 @@ def iterated(loop: ast.For) -> ast.expr:
 def divided_total(tree: ast.Module, loop: ast.For, call: ast.Call) -> DividedTotal | None:
     """The division, after the loop, of the total of the numbers that a call in it computes: the
     only use of them in arithmetic, and made whenever the loop is."""
-    definition = _function_around(tree, loop)
+    definition = function_around(tree, loop)
     stored = stores(definition)
     total = _total(definition, loop, call, stored)
     if total is None:
@@ -52,14 +52,20 @@ def divided_total(tree: ast.Module, loop: ast.For, call: ast.Call) -> DividedTot
     divided = isinstance(quotient, ast.AugAssign)
     if stored.get(name, []).count(None) != divided + (form == name):
         return None
-    if _may_be_left_out(definition, loop, quotient) or _is_multiplied(tree, quotient):
+    if may_be_left_out(definition, loop, quotient) or is_multiplied(tree, quotient):
         return None
     by = quotient.value if isinstance(quotient, ast.AugAssign) else quotient.right
-    counted = _counted(by, stored)
+    counted = length_of(by, stored)
     return DividedTotal(quotient, counted) if counted is not None else None
 
 
-def _function_around(tree: ast.Module, loop: ast.For) -> ast.AST:
+def forms_of(call: ast.Call, stored: dict[str, list[ast.expr | None]]) -> list[ast.expr]:
+    """A call, and the variable that holds its result and nothing else."""
+    held = [each for each, values in stored.items() if values == [call]]
+    return [call, *map(ast.Name, held[:1])]
+
+
+def function_around(tree: ast.Module, loop: ast.For) -> ast.AST:
     """The innermost function that a loop is in, or the file."""
     found: ast.AST = tree
     for node in walk(tree):
@@ -76,10 +82,7 @@ def _total(
 ) -> tuple[str, str] | None:
     """The variable that the number is added to, and how its total is written: `total`, or
     `sum(losses)`."""
-    name = _added(loop, call)
-    if name is None:
-        held = next((each for each, values in stored.items() if values == [call]), "")
-        name = _added(loop, ast.Name(held)) if held else None
+    name = next(filter(None, (_added(loop, each) for each in forms_of(call, stored))), None)
     if name is None:
         return None
     begins = [each for each in stored.get(name, []) if each is not None]
@@ -99,7 +102,7 @@ def _total(
 def _added(loop: ast.For, number: ast.expr) -> str | None:
     """The variable that each turn adds a number to, by a statement of the loop itself."""
     names: list[str] = []
-    for statement in _always(loop.body):
+    for statement in always(loop.body):
         target: ast.expr | None = None
         value: ast.expr | None = None
         if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add):
@@ -108,21 +111,21 @@ def _added(loop: ast.For, number: ast.expr) -> str | None:
             function, given = statement.value.func, statement.value.args
             if isinstance(function, ast.Attribute) and function.attr == "append" and given:
                 target, value = function.value, given[0]
-        if isinstance(target, ast.Name) and value is not None and _is_same(value, number):
+        if isinstance(target, ast.Name) and value is not None and is_same(value, number):
             names.append(target.id)
     return names[0] if len(names) == 1 else None
 
 
-def _always(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+def always(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     """The statements that run whenever a block does."""
     for statement in body:
         if isinstance(statement, (ast.With, ast.AsyncWith)):
-            yield from _always(statement.body)
+            yield from always(statement.body)
         else:
             yield statement
 
 
-def _is_same(value: ast.expr, number: ast.expr) -> bool:
+def is_same(value: ast.expr, number: ast.expr) -> bool:
     """`loss`, `loss.item()`, `float(loss)`."""
     value = _argument_of("float", value) or value
     while value is not number and not _is_name(value, number):
@@ -139,20 +142,20 @@ def _is_name(value: ast.expr, number: ast.expr) -> bool:
     return isinstance(value, ast.Name) and value.id == getattr(number, "id", None)
 
 
-def _may_be_left_out(definition: ast.AST, loop: ast.For, quotient: ast.AST) -> bool:
+def may_be_left_out(definition: ast.AST, loop: ast.For, quotient: ast.AST) -> bool:
     """A condition decides about the division that does not decide about the loop."""
     return any(
-        _holds(node, quotient) and not _holds(node, loop)
+        holds(node, quotient) and not holds(node, loop)
         for node in walk(definition)
         if isinstance(node, (ast.If, ast.IfExp, ast.BoolOp, ast.Try, ast.While))
     )
 
 
-def _holds(outer: ast.AST, node: ast.AST) -> bool:
+def holds(outer: ast.AST, node: ast.AST) -> bool:
     return any(each is node for each in walk(outer))
 
 
-def _is_multiplied(tree: ast.Module, quotient: ast.BinOp | ast.AugAssign) -> bool:
+def is_multiplied(tree: ast.Module, quotient: ast.expr | ast.AugAssign) -> bool:
     """The file multiplies the quotient, which may make it whole again: by the batch size."""
     same = {ast.unparse(quotient)}
     if isinstance(quotient, ast.AugAssign):
@@ -170,7 +173,7 @@ def _is_multiplied(tree: ast.Module, quotient: ast.BinOp | ast.AugAssign) -> boo
     return False
 
 
-def _counted(by: ast.expr, stored: dict[str, list[ast.expr | None]]) -> ast.expr | None:
+def length_of(by: ast.expr, stored: dict[str, list[ast.expr | None]]) -> ast.expr | None:
     """The thing whose length is taken: `len(data)`, or a variable that holds it."""
     by = _argument_of("float", by) or by
     if isinstance(by, ast.Name):

@@ -16,6 +16,7 @@ from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.model.batch_totals import divided_total, iterated
 from trueloop.doctor.model.events import Event, Loss
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.loss_meters import metered_total
 from trueloop.doctor.model.value_events import MeansOverSamples
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class BatchMeanSums(Probe):
             return
         if loop.lineno != event.turns[-1].loop.place.line:
             return
-        found = divided_total(file.tree, loop, call)
+        found = divided_total(file.tree, loop, call) or metered_total(file.tree, loop, call)
         if found is None or not _counts_samples(found.counted, loop, event.place.path):
             return
         node = found.quotient

@@ -43,8 +43,9 @@ loss = total / len(loader.dataset)
 In source, the means of the batches of one loader are added up (or collected in a list) and divided
 by the length of its data set, and its batches have several samples. In a running program, a loss
 function was called with `reduction="mean"` for a batch of several samples; the source of the
-function that goes through the loader shows that nothing but its value is added up in each turn, and
-that the total is divided by the length of the same loader's data set. Not reported:
+function that goes through the loader shows that nothing but its value is added up in each turn, in
+a variable or by an object of a class in the same file, and that the total is divided by the length
+of the same loader's data set. Not reported:
 `reduction="sum"`, sums that are weighted by the batch size, quotients that are multiplied by it,
 counts of hits, a total that nothing reads after it is divided, a division under a condition (live),
 and loaders whose batch size is not known, or is 1 unless an option changes it.

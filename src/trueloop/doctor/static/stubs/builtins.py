@@ -325,9 +325,8 @@ def _hasattr(call: LibraryCall) -> Value:
         return Constant(True)
     if isinstance(value, Tensor) and value.graph and name in _OF_TENSORS:
         return Constant(True)
-    if isinstance(value, Sampler) and name == "set_epoch":
-        if value.kind.startswith("torch.utils.data."):
-            return Constant(value.kind.endswith(".DistributedSampler"))
+    if name == "set_epoch" and isinstance(value, Sampler) and value.kind.startswith("torch."):
+        return Constant(value.kind.endswith(".DistributedSampler"))
     if isinstance(value, Constant) and isinstance(name, str):
         return Constant(hasattr(value.value, name))
     if isinstance(value, Model) and name == "module" and value.complete and not value.wrapper:
