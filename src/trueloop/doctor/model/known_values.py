@@ -134,6 +134,8 @@ class DictValue(Value):
     open: bool = False
     rest: list[Value] = field(default_factory=list)
     """Values under keys that are not known."""
+    keys_of_rest: list[Value] = field(default_factory=list)
+    """Modules and parameters that are keys, as far as they were noted."""
     turns: int = 0
     begins_with: int | float | None = None
     """Of a `defaultdict` of numbers: an entry that is not there yet."""

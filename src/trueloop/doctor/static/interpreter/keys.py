@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from trueloop.doctor.model.arithmetic import is_hashable
-from trueloop.doctor.model.known_values import loop_of
+from trueloop.doctor.model.known_values import SIZE, loop_of
+from trueloop.doctor.model.things import Thing
 from trueloop.doctor.static.interpreter.values import Constant, DictValue, Unknown, constant, kept
 
 
@@ -22,6 +23,8 @@ def put_in_turn(table: DictValue, key: object, value: Any) -> None:
     text = text_in_turn(key)
     if text is None:
         table.put_somewhere(value)
+        if isinstance(key, Thing) and len(table.keys_of_rest) < SIZE:
+            table.keys_of_rest.append(key)
     else:
         table.put(text, value and kept(value, text))
         table.open |= bool(loop_of(key))

@@ -77,15 +77,18 @@ def _put(call: LibraryCall) -> Value:
 def _items(call: LibraryCall) -> Value:
     table: DictValue = call.receiver
     pairs = [Sequence("tuple", [Constant(key), value]) for key, value in table.entries.items()]
-    for value in table.rest:
-        key = Unknown(f"key<{call.machine.number(table)}>", loop_variant=True)
-        pairs.append(Sequence("tuple", [key, value]))
+    keys: list[Value] = table.keys_of_rest
+    if len(keys) != len(table.rest):
+        keys = [Unknown(f"key<{call.machine.number(table)}>", loop_variant=True)] * len(table.rest)
+    pairs += [Sequence("tuple", [*pair]) for pair in zip(keys, table.rest, strict=True)]
     return Sequence("list", [*pairs], table.open)
 
 
 @methods(DictValue, "keys")
 def _keys(call: LibraryCall) -> Value:
-    return Sequence("list", [Constant(key) for key in call.receiver.entries], call.receiver.open)
+    table: DictValue = call.receiver
+    keys = [Constant(key) for key in table.entries]
+    return Sequence("list", [*keys, *table.keys_of_rest], table.open)
 
 
 @methods(DictValue, "values")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from trueloop.doctor.model.events import ModeSet
 from trueloop.doctor.model.things import Model
@@ -124,12 +123,10 @@ def mode_of(m: Interpreter, model: Model, node: ast.AST) -> Value:
     return Unknown(f"{model.name}.training") if model.training is None else Constant(model.training)
 
 
-_PARTS = re.compile(r"modules|children|layers")
-
-
 def write_mode(m: Interpreter, owner: Model, value: object, node: ast.AST) -> None:
     """`module.training = mode`: of this module only, but a loop over the parts comes to all."""
     mode = value.value if isinstance(value, Constant) else None
-    if not owner.children or (m.turns and _PARTS.search(m.turns[-1].loop.over)):
+    name = getattr(getattr(node, "value", None), "id", "")
+    if not owner.children or (m.turns and name in m.turns[-1].loop.variables):
         set_mode(m, owner, mode, node)
     owner.training = mode
