@@ -741,6 +741,77 @@ for x, y in DataLoader(torch.load("train.pt"), shuffle=True):
     F.l1_loss(net(x), y).backward()
     optimizer.step()
 """
+NAMED_PARTS = """
+from typing import NamedTuple
+
+class Parts(NamedTuple):
+    net: nn.Module
+    optimizer: torch.optim.Optimizer
+    schedule: torch.optim.lr_scheduler.LRScheduler
+
+def build(rate):
+    net = nn.Linear(3, 1)
+    optimizer = torch.optim.Adam(net.parameters(), lr=rate)
+    return Parts(net, optimizer, torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.9))
+
+class Learner:
+    def __init__(self, parts):
+        self.net, self.optimizer, self.schedule = parts
+
+    def learn(self, batches):
+        for epoch in range(8):
+            for x, y in batches:
+                self.optimizer.zero_grad()
+                F.mse_loss(self.net(x), y).backward()
+                self.optimizer.step()
+            {epoch}
+
+Learner(build(0.1)).learn(DataLoader(torch.load("train.pt"), batch_size=8, shuffle=True))
+"""
+ACTIONS = """
+net = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.99)
+after = {order}
+for epoch in range(3):
+    for x, y in DataLoader(torch.load("train.pt"), batch_size=8, shuffle=True):
+        optimizer.zero_grad()
+        F.mse_loss(net(x), y).backward()
+        for act in after:
+            act()
+"""
+SCORES = """
+SCORES = dict(loss=F.mse_loss, error=F.l1_loss)
+net = nn.Sequential(nn.Linear(3, 9), nn.ReLU(), nn.Linear(9, 1))
+optimizer = torch.optim.Adam(net.parameters())
+data = TensorDataset(torch.randn(640, 3), torch.randn(640, 1))
+rows = TensorDataset(torch.randn({rows}, 3), torch.randn({rows}, 1))
+
+@torch.no_grad()
+def scores(loader):
+    net.eval()
+    totals = dict.fromkeys(SCORES, 0.0)
+    for x, y in loader:
+        for name, score in SCORES.items():
+            totals[name] += score(net(x), y).item()
+    return {{name: total / len(loader) for name, total in totals.items()}}
+
+for epoch in range(3):
+    net.train()
+    for x, y in DataLoader(data, batch_size=64, shuffle=True):
+        optimizer.zero_grad()
+        F.mse_loss(net(x), y).backward()
+        optimizer.step()
+    print(scores(DataLoader(rows, batch_size=64)))
+"""
+GATES = """
+def search(net, optimizer, batches):
+    for x, y in batches:
+        for part in net.parts:
+            {clear}
+        F.cross_entropy(net(x), y).backward()
+        optimizer.step()
+"""
 SHARES = """
 from torch.utils.data import DistributedSampler, RandomSampler
 
@@ -759,6 +830,9 @@ for epoch in range(3):
             optimizer.zero_grad()
 """
 PAIRS = [
+    ("TL606", NAMED_PARTS, {"epoch": "self.schedule.step()"}, {"epoch": "print(epoch)"}),
+    ("TL709", SCORES, {"rows": "128"}, {"rows": "130"}),
+    ("TL102", GATES, {"clear": "part.gate.grad.data.zero_()"}, {"clear": "print(part.gate)"}),
     (
         "TL102", SHARES,
         {"sampler": "DistributedSampler(data, num_replicas=2, rank=0)"},
@@ -1055,3 +1129,12 @@ def test_a_notebook_goes_on_after_a_cell_that_fails():
         report = check_text(text, "/train.ipynb")
         assert not report.gaps.refused
         assert [each.code for each in report.findings] == ["TL102"]
+
+
+@pytest.mark.parametrize(
+    ("order", "codes"),
+    [("[optimizer.step, schedule.step]", []), ("[schedule.step, optimizer.step]", ["TL601"])],
+)
+def test_the_order_of_a_list_of_actions(order, codes):
+    report = check_text(HEAD + ACTIONS.format(order=order), "/train.py")
+    assert [each.code for each in report.findings] == codes

@@ -134,14 +134,14 @@ class DictValue(Value):
     open: bool = False
     rest: list[Value] = field(default_factory=list)
     """Values under keys that are not known."""
-    keys_of_rest: list[Value] = field(default_factory=list)
-    """Modules and parameters that are keys, as far as they were noted."""
     turns: int = 0
     begins_with: int | float | None = None
     """Of a `defaultdict` of numbers: an entry that is not there yet."""
     born: int = field(default_factory=births.__next__)
     assigned_at: dict[Any, int] = field(default_factory=dict)
     """How many turns had begun when an entry was last assigned afresh."""
+    keys_of_rest: list[Value] = field(default_factory=list)
+    """Modules and parameters that are keys, as far as they were noted."""
 
     def __post_init__(self) -> None:
         if len(self.entries) > SIZE:

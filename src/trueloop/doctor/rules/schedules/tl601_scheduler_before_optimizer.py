@@ -66,8 +66,9 @@ class SchedulerBeforeOptimizer(ScheduleRule):
         if clock.steps[0].serial < calls[0].serial or "last_epoch" in scheduler.attributes:
             return
         early: list[tuple[SchedulerStep, OptimizerStep]] = []
-        around = {turn.loop for step in clock.steps for turn in step.turns}
+        stepped = {turn for step in clock.steps for turn in step.turns}
         # Of the loops around a tick, one may go over callbacks, or over several schedules.
+        around = {turn.loop for call in calls for turn in call.turns if turn in stepped}
         own = ([t for t in clock.own(call) if t.loop in around] for call in calls)
         for turn in dict.fromkeys(turns[-1] for turns in own if turns):
             call = next(each for each in calls if turn in each.turns)

@@ -1,7 +1,7 @@
-"""Objects of the user's classes that extend a container: `class History(dict)`.
+"""Objects of the user's classes that extend a container: `class History(dict)`, or a named tuple.
 
-Such an object is an `Instance` that has the container itself among its attributes, under a name
-that no program can write. What its class does not define is asked of the container.
+An object of the first kind is an `Instance` that has the container itself among its attributes,
+under a name that no program can write. What its class does not define is asked of the container.
 """
 
 from __future__ import annotations
@@ -51,8 +51,15 @@ def _has_other_names(node: ast.AST) -> bool:
 
 
 def container_in(value: object) -> Sequence | DictValue | None:
-    """The container that an object of the user's extends; None for any other value."""
-    held = value.attributes.get(_HELD) if isinstance(value, Instance) else None
+    """The container that an object of the user's extends, or the fields of a named tuple; None for
+    any other value."""
+    if not isinstance(value, Instance):
+        return None
+    held = value.attributes.get(_HELD)
+    if value.cls.fields and "typing.NamedTuple" in value.cls.dotted_bases():
+        fields = [value.attributes.get(name) for name in value.cls.fields]
+        known = [each for each in fields if each is not None]
+        held = Sequence("tuple", known) if len(known) == len(fields) else None
     return held if isinstance(held, (Sequence, DictValue)) else None
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from trueloop.doctor.model.arithmetic import is_hashable
-from trueloop.doctor.model.known_values import SIZE, loop_of
+from trueloop.doctor.model.arithmetic import SIZE, is_hashable
+from trueloop.doctor.model.known_values import loop_of
 from trueloop.doctor.model.things import Thing
 from trueloop.doctor.static.interpreter.values import Constant, DictValue, Unknown, constant, kept
 

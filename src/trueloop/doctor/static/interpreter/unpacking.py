@@ -7,6 +7,7 @@ from typing import Any
 
 from trueloop.doctor.model.known_values import loop_of
 from trueloop.doctor.model.things import Model, Tensor
+from trueloop.doctor.static.interpreter.derived_containers import container_in
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.step_budget import ProgramFailsError
 from trueloop.doctor.static.interpreter.syntax import nodes_of, once
@@ -25,6 +26,8 @@ def unpack(
     m: Interpreter, value: Any, count: int, starred: int | None, node: ast.AST
 ) -> list[Value]:
     """`a, b = value`: the parts. Raises `ProgramFailsError` where Python is sure to refuse."""
+    held = container_in(value)
+    value = held if isinstance(held, Sequence) else value
     if isinstance(value, Sequence):
         values = value.values
         if m.returned is not None and m.returned[0] is value and starred is None:

@@ -8,7 +8,8 @@ from typing import TypeGuard
 from trueloop.doctor.model.arithmetic import is_hashable
 from trueloop.doctor.model.things import Thing
 from trueloop.doctor.static.interpreter.attributes import item_of
-from trueloop.doctor.static.interpreter.keys import text_in_turn
+from trueloop.doctor.static.interpreter.keys import put, text_in_turn
+from trueloop.doctor.static.interpreter.loop_plans import elements
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, find_method, methods
 from trueloop.doctor.static.interpreter.values import (
     NONE,
@@ -41,6 +42,15 @@ def _begin(table: DictValue, factory: Value | None) -> DictValue:
         body = factory.node.body
         if isinstance(body, ast.Constant) and isinstance(body.value, (int, float)):
             table.begins_with = body.value
+    return table
+
+
+@calls("builtins.dict.fromkeys")
+def _from_keys(call: LibraryCall) -> Value:
+    keys, whole = elements(call.machine, call.arg(0), call.node)
+    table = DictValue({}, not whole, turns=call.machine.turns_begun)
+    for key in keys:
+        put(table, key, call.arg(1, "", NONE))
     return table
 
 

@@ -99,9 +99,9 @@ def set_gradient(
 
 @methods(Unknown, "zero_")
 def _zero_of_unknown(call: LibraryCall) -> Value:
-    """`p.grad.zero_()`."""
+    """`p.grad.zero_()`, `p.grad.data.zero_()`."""
     call.expose(call.receiver)
-    if call.receiver.key.endswith(".grad"):
+    if call.receiver.key.removesuffix(".data").endswith(".grad"):
         cleared(call.machine, None, call.node)
     return call.unknown(call.receiver)
 
