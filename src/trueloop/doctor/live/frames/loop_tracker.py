@@ -232,16 +232,23 @@ class ThreadLoops:
         return loop
 
     def _header(self, here: list[Site]) -> tuple[int, source_map.LoopNode | CodeType] | None:
-        """The outermost frame that is at the head of a `for` and does not belong to a generator; or
-        a comprehension that asks for the batch itself."""
-        generator = 0x20
+        """The outermost frame that is at the head of a `for` and does not belong to a generator; a
+        generator that uses up the batches itself (`for epoch, loss in fit(loader):`); or a
+        comprehension that asks for the batch itself."""
+        found: tuple[int, source_map.LoopNode | CodeType] | None = None
         for depth, each in enumerate(here):
             if each is here[-1] and each.code.co_name in source_map.COMPREHENSIONS:
-                return depth, each.code
-            if each.code.co_flags & generator and depth:
-                return None
+                return found or (depth, each.code)
             place = place_at(each.code, each.offset, each.line)
             node = source_map.source_of(each.code.co_filename).header_at(place)
-            if node is not None:
-                return depth, node
-        return None
+            if each.code.co_flags & _GENERATOR and depth:
+                if node is not None and source_map.uses_up(node):
+                    return depth, node
+                if found is None:
+                    return None
+            elif found is None and node is not None:
+                found = depth, node
+        return found
+
+
+_GENERATOR = 0x20

@@ -10,7 +10,7 @@ from types import CodeType
 
 from trueloop.doctor.model import vocabulary
 from trueloop.doctor.model.findings import Location
-from trueloop.doctor.model.nodes import walk
+from trueloop.doctor.model.nodes import last_part, walk
 
 LoopNode = ast.For | ast.AsyncFor | ast.While
 COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
@@ -273,6 +273,17 @@ def leaves(node: LoopNode | CodeType) -> bool:
     if isinstance(node, CodeType):
         return False
     return any(isinstance(each, (ast.Break, ast.Return)) for each in walk(node))
+
+
+@lru_cache(maxsize=512)
+def uses_up(node: ast.For) -> bool:
+    """A loop of a generator that hands none of its elements on: neither does its body yield, nor
+    does it only collect them."""
+    inside = [each for statement in node.body for each in walk(statement)]
+    if any(isinstance(each, (ast.Yield, ast.YieldFrom)) for each in inside):
+        return False
+    calls = [last_part(each.func) for each in inside if isinstance(each, ast.Call)]
+    return any(name not in ("append", "extend", "add", "put", "appendleft") for name in calls)
 
 
 def dotted(node: ast.AST) -> str:

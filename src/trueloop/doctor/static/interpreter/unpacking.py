@@ -13,6 +13,7 @@ from trueloop.doctor.static.interpreter.step_budget import ProgramFailsError
 from trueloop.doctor.static.interpreter.syntax import nodes_of, once
 from trueloop.doctor.static.interpreter.values import (
     Constant,
+    Instance,
     OpaqueObject,
     Parameters,
     Sequence,
@@ -26,8 +27,9 @@ def unpack(
     m: Interpreter, value: Any, count: int, starred: int | None, node: ast.AST
 ) -> list[Value]:
     """`a, b = value`: the parts. Raises `ProgramFailsError` where Python is sure to refuse."""
-    held = container_in(value)
-    value = held if isinstance(held, Sequence) else value
+    if isinstance(value, Instance):
+        held = container_in(value)
+        value = held if isinstance(held, Sequence) else value
     if isinstance(value, Sequence):
         values = value.values
         if m.returned is not None and m.returned[0] is value and starred is None:
