@@ -812,6 +812,29 @@ def search(net, optimizer, batches):
         F.cross_entropy(net(x), y).backward()
         optimizer.step()
 """
+RESUMED = """
+def build(states, epoch):
+    net = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    if states is not None:
+        net.load_state_dict(states["net"])
+        optimizer.load_state_dict(states["optimizer"])
+    return net, optimizer, torch.optim.lr_scheduler.CosineAnnealingLR({given})
+
+states = torch.load("last.pt")
+epoch = states["epoch"]
+net, optimizer, schedule = build(states, epoch)
+while epoch < 60:
+    for x, y in DataLoader(torch.load("train.pt"), batch_size=8, shuffle=True):
+        optimizer.zero_grad()
+        F.mse_loss(net(x), y).backward()
+        optimizer.step()
+    schedule.step()
+    epoch += 1
+    torch.save(
+        dict(net=net.state_dict(), optimizer=optimizer.state_dict(), epoch=epoch), "last.pt"
+    )
+"""
 SHARES = """
 from torch.utils.data import DistributedSampler, RandomSampler
 
@@ -831,6 +854,11 @@ for epoch in range(3):
 """
 PAIRS = [
     ("TL606", NAMED_PARTS, {"epoch": "self.schedule.step()"}, {"epoch": "print(epoch)"}),
+    (
+        "TL801", RESUMED,
+        {"given": "optimizer, 60, 0.001, epoch - 1"},
+        {"given": "optimizer, 60, 0.001"},
+    ),
     ("TL709", SCORES, {"rows": "128"}, {"rows": "130"}),
     ("TL102", GATES, {"clear": "part.gate.grad.data.zero_()"}, {"clear": "print(part.gate)"}),
     (

@@ -142,7 +142,9 @@ def _of_timm(call: LibraryCall) -> Value:
 def _made(call: LibraryCall, kind: str, first: int = 0) -> Scheduler:
     made = Scheduler(kind=kind, made=call.place, known=True)
     fill(call, made, first=first)
-    if not call.open and not _is_brought_forward(call.machine):
+    # What comes after the listed ones is `last_epoch`.
+    begins_later = len(call.args) > 1 + len(SIGNATURES.get(kind, call.args))
+    if not (call.open or begins_later or _is_brought_forward(call.machine)):
         made.first_count = 0
     call.emit(Made, thing=made, dropped=not call.result_used)
     return made
