@@ -26,6 +26,7 @@ import random
 import re
 import shutil
 import signal
+import socket
 import sys
 import tempfile
 import threading
@@ -181,19 +182,28 @@ def _leave_outcome(folder: Path, history: Any, setup: tuple[Any, Run]) -> None:
 
 def run_ranks(folder: Path, compiled: bool, aim: Aim | None) -> list[int]:
     """The exit statuses of all ranks of one start; -9 for one that had to be killed."""
-    store = dist.TCPStore("127.0.0.1", 0, is_master=True, timeout=timedelta(seconds=_LIMIT))
+    # The store's thread begins after the forks: a lock that it held then, nobody would release in
+    # the child. Until it begins, who connects waits in the socket's queue.
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
     children = []
     for rank in range(RANKS):
         words = {
             "RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": RANKS, "LOCAL_WORLD_SIZE": RANKS,
-            "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": store.port,
+            "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
             "TORCHELASTIC_USE_AGENT_STORE": True,
         }  # fmt: skip
         work = partial(
             _as_rank, {name: str(word) for name, word in words.items()}, folder, compiled, aim
         )
         children.append(in_fork(work, folder / f"errors-{rank}.txt"))
-    return [_status(child) for child in children]
+    store = dist.TCPStore(
+        "127.0.0.1", port, is_master=True, timeout=timedelta(seconds=_LIMIT),
+        master_listen_fd=listener.detach(),
+    )  # fmt: skip
+    statuses = [_status(child) for child in children]
+    del store
+    return statuses
 
 
 def _as_rank(words: dict[str, str], folder: Path, compiled: bool, aim: Aim | None) -> None:

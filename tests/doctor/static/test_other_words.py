@@ -1166,3 +1166,22 @@ def test_a_notebook_goes_on_after_a_cell_that_fails():
 def test_the_order_of_a_list_of_actions(order, codes):
     report = check_text(HEAD + ACTIONS.format(order=order), "/train.py")
     assert [each.code for each in report.findings] == codes
+
+
+def test_a_constructor_behind_a_decorator_that_is_not_known():
+    program = (
+        HEAD
+        + """
+from helpers import remembers
+
+class Net(nn.Module):
+    @remembers
+    def __init__(self, width):
+        super().__init__()
+        self.layer = nn.Linear(3, width)
+
+net = Net(2)
+torch.manual_seed(0)
+"""
+    )
+    assert not check_text(program, "/train.py").gaps.faults

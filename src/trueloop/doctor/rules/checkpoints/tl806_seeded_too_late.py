@@ -61,6 +61,7 @@ from trueloop.doctor.model.events import (
     Used,
 )
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.known_values import Unknown
 from trueloop.doctor.model.table_events import SamplesSplit
 from trueloop.doctor.model.things import Model, Tensor, Turn
 from trueloop.doctor.rules.base import Rule
@@ -98,7 +99,8 @@ class SeededTooLate(Rule):
         if isinstance(thing, Model):
             self._kinds.add(thing.kind.rpartition(".")[2])
             constructor = thing.cls.lookup("__init__") if thing.cls is not None else None
-            if constructor is not None:  # it may be that of a class above it
+            # It may be that of a class above it, or what a decorator has made of it.
+            if constructor is not None and not isinstance(constructor, Unknown):
                 self._kinds.add(constructor.name.rpartition(".")[0])
         if self._seed is not None or event.guards or not isinstance(thing, Model):
             return
