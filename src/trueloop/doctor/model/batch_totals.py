@@ -145,13 +145,13 @@ def _is_name(value: ast.expr, number: ast.expr) -> bool:
 def may_be_left_out(definition: ast.AST, loop: ast.For, quotient: ast.AST) -> bool:
     """A condition decides about the division that does not decide about the loop."""
     return any(
-        holds(node, quotient) and not holds(node, loop)
+        _holds(node, quotient) and not _holds(node, loop)
         for node in walk(definition)
         if isinstance(node, (ast.If, ast.IfExp, ast.BoolOp, ast.Try, ast.While))
     )
 
 
-def holds(outer: ast.AST, node: ast.AST) -> bool:
+def _holds(outer: ast.AST, node: ast.AST) -> bool:
     return any(each is node for each in walk(outer))
 
 

@@ -7,6 +7,7 @@ was for the same kind of event; the loop over a `DataLoader` turns when it fetch
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass, field
 from types import CodeType
 
@@ -241,7 +242,7 @@ class ThreadLoops:
                 return found or (depth, each.code)
             place = place_at(each.code, each.offset, each.line)
             node = source_map.source_of(each.code.co_filename).header_at(place)
-            if each.code.co_flags & _GENERATOR and depth:
+            if each.code.co_flags & inspect.CO_GENERATOR and depth:
                 if node is not None and source_map.uses_up(node):
                     return depth, node
                 if found is None:
@@ -249,6 +250,3 @@ class ThreadLoops:
             elif found is None and node is not None:
                 found = depth, node
         return found
-
-
-_GENERATOR = 0x20

@@ -282,8 +282,19 @@ def uses_up(node: ast.For) -> bool:
     inside = [each for statement in node.body for each in walk(statement)]
     if any(isinstance(each, (ast.Yield, ast.YieldFrom)) for each in inside):
         return False
-    calls = [last_part(each.func) for each in inside if isinstance(each, ast.Call)]
-    return any(name not in ("append", "extend", "add", "put", "appendleft") for name in calls)
+    taken = {each.id for each in walk(node.target) if isinstance(each, ast.Name)}
+    collected = (
+        part.id
+        for each in inside
+        if isinstance(each, ast.Call) and last_part(each.func) in _COLLECTS
+        for given in each.args
+        for part in walk(given)
+        if isinstance(part, ast.Name)
+    )
+    return taken.isdisjoint(collected)
+
+
+_COLLECTS = frozenset("append extend add put appendleft".split())
 
 
 def dotted(node: ast.AST) -> str:

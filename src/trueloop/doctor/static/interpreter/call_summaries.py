@@ -284,6 +284,7 @@ def _kept(value: Value, known: set[int], depth: int = 3) -> Value:
     elif isinstance(kept, DictValue):
         kept.entries = {key: _kept(each, known, depth - 1) for key, each in kept.entries.items()}
         kept.rest = [_kept(each, known, depth - 1) for each in kept.rest]
+        kept.keys_of_rest = [_kept(each, known, depth - 1) for each in kept.keys_of_rest]
     return kept
 
 
@@ -443,6 +444,7 @@ def _renewed(repeat: _Repeat, value: Any) -> Value:
     else:
         made.entries = {key: _renewed(repeat, each) for key, each in made.entries.items()}
         made.rest = [_renewed(repeat, each) for each in made.rest]
+        made.keys_of_rest = [_renewed(repeat, each) for each in made.keys_of_rest]
         made.turns = m.turns_begun
     return made
 

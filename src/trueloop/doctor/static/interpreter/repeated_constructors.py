@@ -395,6 +395,7 @@ class _Copying:
         elif isinstance(found, DictValue):
             found.entries = {key: self.of(each) for key, each in found.entries.items()}
             found.rest = [self.of(each) for each in found.rest]
+            found.keys_of_rest = [self.of(each) for each in found.keys_of_rest]
             found.turns = self.turns_begun
         else:
             found.attributes = {name: self.of(each) for name, each in found.attributes.items()}

@@ -401,6 +401,7 @@ def duplicate(call: LibraryCall, value: Value, memo: dict[int, Value], deep: boo
     elif isinstance(made, DictValue):
         made.entries = {key: inner(part) for key, part in made.entries.items()}
         made.rest = [inner(part) for part in made.rest]
+        made.keys_of_rest = [*made.keys_of_rest]
         made.turns = call.machine.turns_begun
     else:
         made.attributes = {key: inner(part) for key, part in made.attributes.items()}
