@@ -11,6 +11,7 @@ from types import CodeType, FrameType
 
 from trueloop.doctor.live.frames import source_map
 from trueloop.doctor.live.frames.live_expressions import FrameNames, length, value_of
+from trueloop.doctor.live.frames.new_batches import goes_through_window
 from trueloop.doctor.model.nodes import streams_taken
 from trueloop.doctor.model.things import Loop
 
@@ -36,6 +37,7 @@ def measure(loop: Loop, frame: FrameType | None) -> None:
     loop.over = ast.unparse(node.iter)
     if not isinstance(node, ast.For):
         return
+    loop.takes = goes_through_window(source_map.source_of(loop.place.path), node)
     names = FrameNames(frame)
     try:
         _note(loop, node.iter, names)

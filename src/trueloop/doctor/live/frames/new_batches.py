@@ -9,7 +9,8 @@ from functools import lru_cache
 
 from trueloop.doctor.live.frames.source_map import SourceFile, source_of
 from trueloop.doctor.model.findings import Location
-from trueloop.doctor.model.nodes import streams_taken, walk
+from trueloop.doctor.model.nodes import last_part, streams_taken, walk
+from trueloop.doctor.model.windows import LIBRARY, windows_in
 
 _LIBRARIES = frozenset("torch F nn np numpy random math copy jnp".split())
 """Libraries whose functions may give noise on the one batch of the update."""
@@ -32,10 +33,7 @@ def draws_batch(place: Location) -> bool:
     own = set(_bound(inner.target))
     outside = set(_bound_around(source, inner, loops[-2] if len(loops) > 1 else None))
     inside = list(_assignments(inner.body))
-    iterable = inner.iter
-    while isinstance(iterable, ast.Call) and getattr(iterable.func, "id", "") in _AROUND:
-        iterable = iterable.args[0] if iterable.args else ast.Constant(None)
-    if streams_taken(iterable) is not None:
+    if streams_taken(_unwrapped(inner.iter)) is not None or goes_through_window(source, inner):
         inside.append((sorted(own), ast.Call(ast.Name("next", ast.Load()), [], [])))
         own = set()
     drawn = _drawn(inside, outside | own, own)
@@ -46,6 +44,64 @@ def draws_batch(place: Location) -> bool:
     }
     bound = {name for targets, _ in inside for name in targets}
     return bool(given & drawn) and not given & ((bound | outside | own) - drawn)
+
+
+def goes_through_window(source: SourceFile, inner: ast.For) -> bool:
+    """A loop goes through a window of micro-batches, that the loop around it, or around the call of
+    its function, takes from a generator of such windows."""
+    name = getattr(_unwrapped(inner.iter), "id", "")
+    if not name:
+        return False
+    if _is_window(source, name, inner.lineno):
+        return True
+    function = _function_around(source, inner)
+    parameters = [each.arg for each in function.args.args] if function is not None else []
+    if function is None or name not in parameters:
+        return False
+    position = parameters.index(name) - (parameters[0] == "self")
+    calls = [
+        each
+        for each in source.nodes
+        if isinstance(each, ast.Call) and last_part(each.func) == function.name
+    ]
+    given = [(each.args[position : position + 1], each.lineno) for each in calls]
+    return bool(calls) and all(
+        part and _is_window(source, getattr(part[0], "id", ""), line) for part, line in given
+    )
+
+
+def _is_window(source: SourceFile, name: str, line: int) -> bool:
+    """A loop around a line binds a name to windows."""
+    return bool(name) and any(
+        name in _bound(loop.target) and _makes_windows(source, _unwrapped(loop.iter))
+        for loop in source.loops_around(line)
+        if isinstance(loop, ast.For)
+    )
+
+
+def _makes_windows(source: SourceFile, iterable: ast.expr) -> bool:
+    name = last_part(iterable.func) if isinstance(iterable, ast.Call) else ""
+    if name in LIBRARY:
+        return True
+    makers = [
+        each
+        for each in source.nodes
+        if isinstance(each, (ast.FunctionDef, ast.ClassDef)) and each.name == name
+    ]
+    return bool(makers) and all(windows_in(_iteration(each)) for each in makers)
+
+
+def _iteration(maker: ast.AST) -> ast.AST:
+    """The `__iter__` of a class; a function itself."""
+    body = maker.body if isinstance(maker, ast.ClassDef) else []
+    return next((each for each in body if getattr(each, "name", "") == "__iter__"), maker)
+
+
+def _unwrapped(iterable: ast.expr) -> ast.expr:
+    """What is in `enumerate(…)` or `tqdm(…)`."""
+    while isinstance(iterable, ast.Call) and last_part(iterable.func) in _AROUND:
+        iterable = iterable.args[0] if iterable.args else ast.Constant(None)
+    return iterable
 
 
 def _drawn(

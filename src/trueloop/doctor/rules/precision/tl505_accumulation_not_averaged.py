@@ -49,7 +49,8 @@ A step that certainly runs every N iterations of its loop, or that comes after a
 micro-batches, follows at least two `backward()` calls from the same line, in different iterations,
 without `zero_grad()` in between, and each loss is certainly a mean that nothing has divided or
 multiplied. In such a loop each micro-batch must be fetched there (`next(batches)`, `get_batch()`),
-or the loop takes the next N of a stream (`islice(batches, N)`, `zip(range(N), batches)`).
+or the loop takes the next N of a stream (`islice(batches, N)`, `zip(range(N), batches)`), or goes
+through a list of the next N that `itertools.batched` or a generator of the program's own has made.
 A `compute_loss` of transformers' Trainer, or a `compute_loss_func`, is judged with the Trainer's
 loop: with a model that takes `num_items_in_batch`, or a `compute_loss_func`, the Trainer does not
 divide, and a mean that leaves that number unused is N times too large. In a running program, the
@@ -97,7 +98,7 @@ class AccumulationNotAveraged(StepRule):
             return
         if size and self._summed(event, fed):
             self._report(event, fed[-1], size)
-        elif not size and (counted := self._of_inner_loop(event, fed)):
+        elif counted := self._of_inner_loop(event, fed):
             self._report(event, fed[-1], counted)
 
     def _size(self, step: OptimizerStep) -> str:
@@ -148,7 +149,8 @@ class AccumulationNotAveraged(StepRule):
     def _of_inner_loop(self, step: OptimizerStep, fed: list[Backward]) -> str:
         """The number of micro-batches, each with a new batch, in a counted loop that the step comes
         after; empty without one."""
-        turn, around = micro(fed[-1]), len(step.turns)
+        takes = [each for each in fed[-1].turns if each.loop.takes]
+        turn, around = takes[-1] if takes else micro(fed[-1]), len(step.turns)
         if turn is None or not around or not (turn.loop.counted or turn.loop.takes):
             return ""
         if any(

@@ -64,6 +64,7 @@ from trueloop.doctor.model.events import SchedulerStep
 from trueloop.doctor.model.things import Loop
 from trueloop.doctor.rules.shared import symbolic
 from trueloop.doctor.rules.shared.schedule_clock import (
+    Length,
     ScheduleClock,
     ScheduleRule,
     batches_of,
@@ -77,6 +78,7 @@ from trueloop.doctor.rules.shared.schedule_course import course_of
 _EPOCHS = 5
 """A run of fewer may be a trial."""
 _OF_BATCHES = re.compile(r"batch|loader|iter")
+_LENGTH_OF_LOADER = re.compile(r"\* ?len\([\w.]*loader\w*\)|len\([\w.]*loader\w*\) ?\*")
 _SIZES = ("T_0", "step_size", "step_size_up", "T_max", "total_iters", "num_training_steps")
 
 
@@ -162,6 +164,8 @@ def counted_in_batches(
                 return why
     if length is not None and _is_product(length.calls, batches, epochs):
         return f"{length.written} is the number of batches of the whole run"
+    if length is not None and _is_written_in_batches(length, batches):
+        return f"{length.written} counts batches"
     milestones = arguments.get("milestones")
     counted = [arguments.get(name) for name in _SIZES]
     counted += milestones if isinstance(milestones, list) else []
@@ -191,6 +195,13 @@ def _hardly_moves(clock: ScheduleClock, batches: symbolic.Sum | None) -> str:
             return ""
         return f"step_size={size} is never reached, and the run makes {updates:.0f} updates"
     return ""
+
+
+def _is_written_in_batches(length: Length, batches: symbolic.Sum | None) -> bool:
+    """`epochs * len(self.loader)`, in a run that resumes, or is resumed: it has other epochs."""
+    calls, each = symbolic.number(length.calls), symbolic.number(batches)
+    whole = calls is not None and each is not None and each > 1 and calls % each == 0
+    return whole and _LENGTH_OF_LOADER.search(length.written) is not None
 
 
 def _is_product(

@@ -52,6 +52,7 @@ from trueloop.doctor.static.interpreter.values import (
     Value,
     kept,
 )
+from trueloop.doctor.static.interpreter.windowing_generators import windows_of
 from trueloop.doctor.static.interpreter.with_blocks import inside_foreign
 from trueloop.doctor.static.stubs import statistics, tensor_shapes as shapes
 from trueloop.doctor.static.stubs.manual_updates import clears_by_name
@@ -264,7 +265,8 @@ def start(
     if contents is not None and contents.yields:
         if any("contextmanager" in m.key(each) for each in function.decorators):
             return GeneratorContext(function, args, kwargs)
-        return passed_on(m, function, args, kwargs) or Generator(function, args, kwargs)
+        known = passed_on(m, function, args, kwargs) or windows_of(m, function, args, kwargs)
+        return known or Generator(function, args, kwargs)
     return enter(m, function, args, kwargs, node, rest=rest)
 
 

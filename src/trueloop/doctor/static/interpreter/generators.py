@@ -23,6 +23,7 @@ from trueloop.doctor.static.interpreter.values import (
     Sequence,
     Value,
 )
+from trueloop.doctor.static.interpreter.windowing_generators import windows_of
 from trueloop.doctor.static.interpreter.yields import at_caller, depth_of
 
 MOST = 64
@@ -50,8 +51,9 @@ def through_wrappers(m: Interpreter, value: Value) -> Value:
             return value
         return CombinedIterable(value.kind, [inner, *value.sources[1:]], value.start)
     iterate = value.cls.lookup("__iter__") if isinstance(value, Instance) else None
-    found = passed_on(m, iterate, [value], {}) if isinstance(iterate, Function) else None
-    return value if found is None else found
+    if not isinstance(iterate, Function):
+        return value
+    return passed_on(m, iterate, [value], {}) or windows_of(m, iterate, [value], {}) or value
 
 
 def _yields(function: Function) -> bool:

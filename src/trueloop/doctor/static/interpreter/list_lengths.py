@@ -107,6 +107,9 @@ def count_of(value: Value | None) -> int | None:
         fixed = len(ends) == 3 and not any(loop_of(each) for each in value.sources)
         whole = fixed and all(type(each) is int for each in ends) and ends[2]
         return len(range(*ends)) if whole else None
+    if value.kind == "taken":
+        stop = value.sources[1]
+        return stop.value if isinstance(stop, Constant) and type(stop.value) is int else None
     counts = [count_of(each) for each in value.sources]
     known = [each for each in counts if each is not None]
     if value.kind in ("enumerate", "plain") and len(counts) == 1:

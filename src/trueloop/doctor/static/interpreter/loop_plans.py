@@ -14,6 +14,7 @@ from trueloop.doctor.static.interpreter.derived_containers import container_in
 from trueloop.doctor.static.interpreter.fetches import taken
 from trueloop.doctor.static.interpreter.generators import MOST, yielded
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
+from trueloop.doctor.static.interpreter.list_lengths import count_of
 from trueloop.doctor.static.interpreter.values import (
     CombinedIterable,
     Constant,
@@ -57,6 +58,8 @@ class LoopPlan:
     """A range of numbers."""
     takes: bool = False
     """Its turns take the next few of a stream, which continues after them."""
+    windows: bool = False
+    """Each turn has a window of micro-batches."""
     listed: bool = False
     """Its elements are in a container: they do not count anything."""
     parts: tuple[Size, Size] | None = None  # see `Loop`
@@ -300,9 +303,28 @@ def _taken(m: Interpreter, value: CombinedIterable, node: ast.AST) -> LoopPlan:
     )
 
 
+def _windows(m: Interpreter, value: CombinedIterable, node: ast.AST) -> LoopPlan:
+    """Each turn has the next few micro-batches of a stream, as many as there are."""
+    source, size, with_rest = value.sources
+    if isinstance(source, Generator):
+        source = yielded(m, source, node, TURNS)
+    each = size.value if isinstance(size, Constant) and isinstance(size.value, int) else 0
+    whole = source.length if isinstance(source, Loader) else count_of(source)
+    turns = None
+    if isinstance(whole, int) and each > 0:
+        rest = isinstance(with_rest, Constant) and with_rest.value
+        turns = -(-whole // each) if rest else whole // each
+    return LoopPlan(
+        TURNS if turns is None else min(TURNS, turns),
+        lambda loop, index: CombinedIterable("taken", [source, size]),
+        size=turns,
+        windows=True,
+    )
+
+
 _STREAMS = {
     "range": _range, "enumerate": _enumerate, "zip": _zip, "count": _count, "plain": _plain,
-    "taken": _taken,
+    "taken": _taken, "windows": _windows,
 }  # fmt: skip
 
 

@@ -144,6 +144,8 @@ def _kind(m: Interpreter, node: ast.For | ast.AsyncFor, how: LoopPlan, scope: Sc
     if how.loader is not None:
         return "other" if hands_on(scope, node) else "batches"
     found = scope.module.survey.loop_kind(node)
+    if found == "epochs" and how.windows:
+        return "batches"  # one turn has the batches of one update
     if found == "epochs" and how.complete and not isinstance(how.size, str) and how.listed:
         return "other"  # phases, models, folds: listed one by one
     if found == "other" and how.by_hand and _BY_HAND.search(written(node.iter)):

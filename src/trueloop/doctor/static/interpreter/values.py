@@ -216,9 +216,10 @@ class CombinedIterable(Value):
 
     kind: str
     """`enumerate`, `zip`, `range`, `count`, `plain`; `taken`: the next few of an iterator that
-    continues after them."""
+    continues after them; `windows`: lists of the next few, until it ends."""
     sources: list[Value]
-    """The values that it iterates over; for `range`: start, stop, step; `taken`: how many, too."""
+    """The values that it iterates over; for `range`: start, stop, step; `taken`: how many, too;
+    `windows`: how many, and whether the last one may have fewer."""
     start: Any = None
     """`enumerate`: the first number; `plain`: what takes some of the elements, or all again."""
     taken: int = 0

@@ -107,6 +107,16 @@ def _goes_on(call: LibraryCall) -> bool:
     )
 
 
+@calls("itertools.batched", "more_itertools.batched", "more_itertools.chunked",
+       "toolz.partition_all")  # fmt: skip
+def _batched(call: LibraryCall) -> Value:
+    """Lists of the next few elements; toolz has them in the other order."""
+    if len(call.args) != 2 or call.open:
+        return call.unknown(*call.args)
+    source, size = reversed(call.args) if "toolz" in call.name else call.args
+    return CombinedIterable("windows", [source, size, Constant(value=True)])
+
+
 @calls("tqdm.trange", "tqdm.auto.trange", "tqdm.autonotebook.trange", "tqdm.std.trange",
        "tqdm.notebook.trange", "tqdm.tnrange")  # fmt: skip
 def _trange(call: LibraryCall) -> Value:
@@ -206,6 +216,8 @@ def _len(call: LibraryCall) -> Value:
     if isinstance(value, Constant) and isinstance(value.value, (str, tuple, bytes)):
         return Constant(len(value.value))
     size = getattr(value, "length", None) or getattr(value, "size", None)
+    if isinstance(value, CombinedIterable) and value.kind == "taken":
+        return value.sources[1]
     if isinstance(size, int):
         return Constant(size)
     if isinstance(value, (Tensor, Unknown)) and value.shape and isinstance(value.shape[0], int):
