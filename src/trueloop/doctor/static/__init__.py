@@ -113,14 +113,18 @@ def _module(text: str, path: str, above: int, owner: Project) -> Module:
     from trueloop.doctor.static.interpreter.survey import FileSummary
     from trueloop.doctor.static.interpreter.values import Module
 
-    known = None if above else owner.parsed(path, text)
+    data = text.encode("utf-8", "replace")
+    known = None if above else owner.parsed(path, data)
     tree = known.tree if known is not None else parse(text)
     if above:
         ast.increment_lineno(tree, above)
     name = _dotted(path)
     package = name if os.path.basename(path) == "__init__.py" else name.rpartition(".")[0]
     survey = known.survey if known is not None else FileSummary(tree, text)
-    return Module(path, name, tree, survey, package)
+    module = Module(path, name, tree, survey, package)
+    if known is None and not above:
+        owner.remember(path, data, module)
+    return module
 
 
 def _starts_something(tree: ast.Module) -> bool:

@@ -25,7 +25,25 @@ def place(holder: Any) -> Location | None:
     it, else in the method itself, else in the one function that adds to an attribute of that
     name."""
     stack = tuple(each.f_code for each in user_frames.frames_of_user(holder.frame))
+    if holder.code is not None:
+        return _of_function(stack, holder.code, holder.spelled, holder.owner)
     return _place(stack, holder.spelled, holder.owner, holder.kind, holder.attribute)
+
+
+def _of_function(
+    stack: tuple[CodeType, ...], code: CodeType, spelled: str, function: str
+) -> Location | None:
+    """Where the program calls the function that adds to what it remembers, else that statement."""
+    added = _first(_adders(_function(code), spelled), code)
+    for each in stack if added is not None else ():
+        calls = (
+            node
+            for node in _own(_function(each))
+            if isinstance(node, ast.Call) and _same(node.func, function)
+        )
+        if (found := _first(calls, each)) is not None:
+            return found
+    return added
 
 
 @lru_cache(maxsize=256)  # a holder that is not found is looked for after each search

@@ -13,7 +13,7 @@ import weakref
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
-from types import FrameType
+from types import CodeType, FrameType, FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -55,12 +55,15 @@ class GraphOwner(NamedTuple):
     frame: Any
     spelled: str
     owner: str
-    """How the object is spelled whose attribute it is; empty for a variable."""
+    """How the object is spelled whose attribute it is, or the function that remembers it; empty
+    for a variable."""
     kind: type | None
     """Of that object."""
     attribute: str
     how: str
     size: int
+    code: CodeType | None = None
+    """The function whose `nonlocal` variable it is."""
 
 
 class FollowedGraph(NamedTuple):
@@ -144,7 +147,9 @@ class RetainedGraphs(Probe):
         self._suspects.clear()
 
     def _search(self, frame: FrameType, event: Event, first: list[tuple[int, Any]]) -> None:
-        found = {each.spelled: each for each in _Search(frame).holders()}
+        found: dict[str, GraphOwner] = {}
+        for each in _Search(frame).holders():
+            found.setdefault(each.spelled, each)
         for spelled, holder in found.items():
             before = self._suspects.get(spelled)
             if before is None or holder.size <= before:
@@ -195,6 +200,8 @@ class _Search:
         self._seen: set[int] = set()
         self._numbers: dict[int, set[int]] = {}
         self._left = _VISITS
+        self._functions: list[tuple[FrameType, FunctionType, str]] = []
+        """What they remember is looked at after all variables, which it may be one of."""
 
     def holders(self) -> Iterator[GraphOwner]:
         for frame in user_frames.frames_of_user(self._frame):
@@ -207,6 +214,8 @@ class _Search:
                     if not name.startswith("__"):
                         yield from self._visit(frame, value, name, "", None, "", 3)
             let_go(frame, variables)
+        while self._functions:
+            yield from self._closure(*self._functions.pop(0))
 
     def _visit(
         self, frame: FrameType, value: object, spelled: str, owner: str, kind: type | None,
@@ -226,6 +235,8 @@ class _Search:
         self._seen.add(id(value))
         if isinstance(value, (list, tuple, deque, dict)):
             yield from self._container(frame, value, spelled, owner, kind, attribute, depth)
+        elif isinstance(value, FunctionType):
+            self._functions.append((frame, value, spelled))
         elif hasattr(value, "__dict__") and _is_open(value):
             parts = dict(vars(value))
             if isinstance(value, torch.nn.Module):
@@ -233,6 +244,19 @@ class _Search:
             for name, each in parts.items():
                 below = f"{spelled}.{name}"
                 yield from self._visit(frame, each, below, spelled, type(value), name, depth - 1)
+
+    def _closure(
+        self, frame: FrameType, function: FunctionType, spelled: str
+    ) -> Iterator[GraphOwner]:
+        """The tensors that a function of the program remembers from call to call."""
+        code = function.__code__
+        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
+            try:
+                held = cell.cell_contents
+            except ValueError:  # not bound yet
+                continue
+            for each in self._visit(frame, held, name, "", None, "", 2):
+                yield each._replace(owner=spelled, code=code)
 
     def _container(
         self, frame: FrameType, value: Entries, spelled: str, owner: str, kind: type | None,

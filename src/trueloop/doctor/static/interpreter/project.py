@@ -41,8 +41,8 @@ class Project:
     def __init__(self, roots: list[str] | None = None) -> None:
         self.roots = [os.path.abspath(root) for root in roots or []]
         self._modules: dict[tuple[str, str], Module | None] = {}
-        self._latest: dict[str, Module] = {}
-        """Modules by their path: the last that was parsed there."""
+        self._latest: dict[str, tuple[str, Module]] = {}
+        """By their path, the digest of the text that was parsed last, and what it is."""
         self._found: dict[tuple[str, str], tuple[str | None, list[str]]] = {}
         self._asked: dict[tuple[str, str], str | None] = {}
         """Since the file began: path of the importing file, and module -> path of the module."""
@@ -66,7 +66,7 @@ class Project:
         self._bound.clear()
         self.not_followed.clear()
         self.names.clear()
-        if len(self._modules) > MODULES:
+        if max(len(self._modules), len(self._latest)) > MODULES:
             self._modules.clear()
             self._latest.clear()
             self._leaves.clear()
@@ -130,12 +130,15 @@ class Project:
             self.not_followed[path] = self._refused[path]
         return self._modules[path, name]
 
-    def parsed(self, path: str, text: str) -> Module | None:
-        """A file as it was parsed for one that imports it, if its text is still the same."""
-        known = self._latest.get(path)
-        if known is None or self._digests.get(path) != digest(text.encode("utf-8", "replace")):
-            return None
-        return known
+    def parsed(self, path: str, data: bytes) -> Module | None:
+        """A file as it was parsed before, for itself or for one that imports it, if its text is
+        still the same."""
+        known = self._latest.get(os.path.abspath(path))
+        return known[1] if known is not None and known[0] == digest(data) else None
+
+    def remember(self, path: str, data: bytes, module: Module) -> None:
+        """A file was parsed: a name, the package and the shown path are an import's own."""
+        self._latest[os.path.abspath(path)] = (digest(data), module)
 
     def _parse(self, path: str, name: str) -> Module | None:
         try:
@@ -143,15 +146,19 @@ class Project:
             if data is None:
                 data = read_bytes(path, LARGEST)
             self._digests[path] = digest(data)
-            tree = parse(data)
+            known = self.parsed(path, data)
+            tree = known.tree if known is not None else parse(data)
         except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
             self._refused[path] = _why(error)
             return None
         is_package = os.path.basename(path) == "__init__.py"
         package = name if is_package else name.rpartition(".")[0]
         shown = os.path.relpath(path) if not path.startswith("..") else path
+        if known is not None:
+            return Module(shown, name, tree, known.survey, package)
         survey = FileSummary(tree, data.decode("utf-8", "replace"))
-        found = self._latest[path] = Module(shown, name, tree, survey, package)
+        found = Module(shown, name, tree, survey, package)
+        self.remember(path, data, found)
         return found
 
     def later(self, source: str, name: str, near: Module) -> Value:
