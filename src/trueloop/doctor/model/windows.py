@@ -65,9 +65,7 @@ def _by_slices(before: list[ast.stmt], loop: ast.While) -> Windows | None:
     return Windows(source, taken.args[1], with_rest)
 
 
-def _by_appending(
-    before: list[ast.stmt], loop: ast.For, rest: ast.stmt | None
-) -> Windows | None:
+def _by_appending(before: list[ast.stmt], loop: ast.For, rest: ast.stmt | None) -> Windows | None:
     """`for batch in stream: window.append(batch); if len(window) == size: yield window; …`."""
     if len(before) != 1 or len(loop.body) != 2 or loop.orelse:
         return None

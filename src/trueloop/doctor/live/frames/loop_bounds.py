@@ -24,6 +24,8 @@ def measure(loop: Loop, frame: FrameType | None) -> None:
     while frame is not None and not _is_of(frame.f_code, loop):
         frame = frame.f_back
     node = None if frame is None else _node_of(loop)
+    if frame is not None and frame.f_code.co_name in source_map.COMPREHENSIONS:
+        _measure_comprehension(loop, frame)
     if node is None or frame is None:
         return
     loop.lines = len(node.body)
@@ -41,6 +43,25 @@ def measure(loop: Loop, frame: FrameType | None) -> None:
     names = FrameNames(frame)
     try:
         _note(loop, node.iter, names)
+    finally:
+        names.forget()
+
+
+def _measure_comprehension(loop: Loop, frame: FrameType) -> None:
+    """`[self.piece() for _ in range(pieces)]`: what it goes over is read where it is written."""
+    found = [
+        each
+        for each in source_map.source_of(loop.place.path).nodes
+        if isinstance(each, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp))
+        and each.lineno == frame.f_code.co_firstlineno
+    ]
+    if len(found) != 1 or len(found[0].generators) != 1 or frame.f_back is None:
+        return
+    iterable = found[0].generators[0].iter
+    loop.over = ast.unparse(iterable)
+    names = FrameNames(frame.f_back)
+    try:
+        _note(loop, iterable, names)
     finally:
         names.forget()
 

@@ -23,19 +23,26 @@ _DRAWS = re.compile("next|sample|draw|fetch|get_?(next|batch|micro)")
 def draws_batch(place: Location) -> bool:
     """All data in the arguments of the call at a place was drawn in the same turn of the innermost
     loop around it (`x, y = get_batch()`, `next(stream)`, `for x, y in islice(stream, 4)`), from
-    nothing that the turn of the loop around that one has drawn."""
+    nothing that the turn of the loop around that one has drawn; or in the same call of a function
+    without a loop, from nothing that it was given."""
     source = source_of(place.path)
     call = source.call_at(place) if place.end_line else None
-    loops = source.loops_around(place.line)
-    if call is None or not loops or not isinstance(loops[-1], ast.For):
+    if call is None:
         return False
-    inner = loops[-1]
-    own = set(_bound(inner.target))
-    outside = set(_bound_around(source, inner, loops[-2] if len(loops) > 1 else None))
-    inside = list(_assignments(inner.body))
-    if streams_taken(_unwrapped(inner.iter)) is not None or goes_through_window(source, inner):
-        inside.append((sorted(own), ast.Call(ast.Name("next", ast.Load()), [], [])))
-        own = set()
+    loops = source.loops_around(place.line)
+    if not loops:
+        function = _function_around(source, call)
+        own, outside = set[str](), set(_parameters(function))
+        inside = list(_assignments(function.body if function is not None else ()))
+    elif isinstance(inner := loops[-1], ast.For):
+        own = set(_bound(inner.target))
+        outside = set(_bound_around(source, inner, loops[-2] if len(loops) > 1 else None))
+        inside = list(_assignments(inner.body))
+        if streams_taken(_unwrapped(inner.iter)) is not None or goes_through_window(source, inner):
+            inside.append((sorted(own), ast.Call(ast.Name("next", ast.Load()), [], [])))
+            own = set()
+    else:
+        return False
     drawn = _drawn(inside, outside | own, own)
     given = {
         name
@@ -162,15 +169,20 @@ def _bound_around(
         if function is None:
             return
         body = function.body
-        arguments = function.args
-        for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
-            if each.arg != "self":
-                yield each.arg
+        yield from _parameters(function)
     for targets, _ in _assignments(body, without=inner):
         yield from targets
 
 
-def _function_around(source: SourceFile, inner: ast.For) -> ast.FunctionDef | None:
+def _parameters(function: ast.FunctionDef | None) -> Iterator[str]:
+    if function is not None:
+        given = function.args
+        for each in (*given.posonlyargs, *given.args, *given.kwonlyargs):
+            if each.arg != "self":
+                yield each.arg
+
+
+def _function_around(source: SourceFile, inner: ast.AST) -> ast.FunctionDef | None:
     found = None
     for node in source.nodes:
         if isinstance(node, ast.FunctionDef) and any(each is inner for each in walk(node)):

@@ -80,9 +80,13 @@ def new_object(m: Interpreter, cls: Class, node: ast.AST) -> Value:
 
 
 def is_loss_module(model: Model) -> bool:
-    """A module of the user's that computes a loss rather than being trained."""
+    """A module of the user's that computes a loss rather than being trained; one that learns to
+    predict a loss is trained."""
     kind = model.kind.rpartition(".")[2].lower()
-    return "loss" in kind or "criterion" in kind
+    return ("loss" in kind or "criterion" in kind) and not _PREDICTS_LOSS.search(kind)
+
+
+_PREDICTS_LOSS = re.compile(r"loss_?(net$|pred|guess|estim|regress)|(pred|estim|regress)\w*loss$")
 
 
 _ON_PURPOSE = frozenset(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 
 from trueloop.doctor.model.things import NOWHERE, ConstantGradient, Tensor
+from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall
 from trueloop.doctor.static.interpreter.values import Constant, Parameters, Sequence, Unknown, Value
+from trueloop.doctor.static.stubs.options import option_default
 
 
 def mark(call: LibraryCall, made: Tensor, outputs: Tensor) -> None:
@@ -45,7 +47,7 @@ def carry(made: Tensor, parents: tuple[Tensor, ...], *, linear: bool) -> None:
     )
 
 
-def combine(made: Tensor, sign: ast.operator, left: object, right: object) -> None:
+def combine(m: Interpreter, made: Tensor, sign: ast.operator, left: object, right: object) -> None:
     """`made` is the result of `left + right`, or of `left * right` and the like."""
     both = [each for each in (left, right) if isinstance(each, Tensor)]
     adds = isinstance(sign, (ast.Add, ast.Sub))
@@ -53,7 +55,7 @@ def combine(made: Tensor, sign: ast.operator, left: object, right: object) -> No
     carry(made, (*both,), linear=adds or scales)
     for one, other in ((left, right), (right, left)):
         gradient = one.gradient if isinstance(one, Tensor) else None
-        if gradient is None or _is_constant(other):
+        if gradient is None or _is_constant(m, other):
             continue
         made.gradient = None
         # `gradient of one domain - mean gradient`: what a gradient is to come near to.
@@ -79,14 +81,14 @@ def forget_unknown(call: LibraryCall, made: Tensor) -> None:
         made.gradient = None
 
 
-def _is_constant(value: object) -> bool:
+def _is_constant(m: Interpreter, value: object) -> bool:
     """A number, or a tensor without a graph: adding it, or multiplying by it, leaves a constant
     what it is."""
     if isinstance(value, Tensor):
         return value.graph is False and not _is_leaf(value)
-    return isinstance(value, Constant) or (
-        isinstance(value, Unknown) and (value.number or not value.of)
-    )
+    if not isinstance(value, Unknown):
+        return isinstance(value, Constant)
+    return value.number or not value.of or isinstance(option_default(m, value), (int, float))
 
 
 def _is_leaf(value: object) -> bool:

@@ -47,11 +47,22 @@ def sorted_by_label(m: Interpreter, tensors: list[Value]) -> Location | None:
         tree = _tree(m, place.path)
         m.spend(size_of(tree) >> 5 if tree is not None else 0, place)
         node = _at(tree, place) if tree is not None else None
+        all_rows = tensor.rows_of if isinstance(tensor, Tensor) else None
+        if isinstance(node, ast.Subscript) and _is_mask(node.slice) and all_rows is not None:
+            if (before := sorted_by_label(m, [all_rows, all_rows])) is not None:
+                return before  # those that are left have the order of all
+            continue
         if tree is not None and node is not None and is_ordered(node, tree):
             return place
         if node is not None and isinstance(tensor, Tensor) and _joins_one_label_each(node, tensor):
             return place
     return None
+
+
+def _is_mask(index: ast.expr) -> bool:
+    """`labels[~held_out]`, `labels[labels < 5]`."""
+    inverts = isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.Invert)
+    return inverts or isinstance(index, ast.Compare)
 
 
 def _joins_one_label_each(node: ast.expr, joined: Tensor) -> bool:

@@ -316,6 +316,8 @@ def of_method(name: str, shape: Shape, args: list[Value], kwargs: dict[str, Valu
         return reduced(shape, dims_of(axis), constant(keeps))
     if name in ("matmul", "mm", "dot", "__matmul__") and args:
         return product(shape, shape_of(args[0]))
+    if name == "multinomial":
+        return (*shape[:-1], sized(kwargs.get("num_samples", args[0] if args else None)))
     if name in ("interpolate", "upsample"):
         return (*shape[:2], *(None for _ in shape[2:]))
     numbers: list[object] = [constant(each) for each in args]

@@ -187,7 +187,7 @@ def combine(m: Interpreter, sign: ast.operator, left: Value, right: Value, node:
     if isinstance(sign, ast.Add):
         made.terms = (left, right)
     if made.gradient or made.constant_terms or any(each.gradient for each in mine):
-        constant_gradients.combine(made, sign, left, right)
+        constant_gradients.combine(m, made, sign, left, right)
     dtypes = {each.dtype for each in mine}
     made.dtype = mine[0].dtype if len(dtypes) == 1 else None
     made.shape = shapes.of_arithmetic(sign, left, right)
