@@ -48,12 +48,13 @@ In a running program: between two steps the same line computes the loss of diffe
 time a mean (or a sum that is divided by its own number of targets), every mean has the same share
 of what `backward` is called on, and in two updates or more the numbers of targets differ by 10% or
 more. Where only the last batch of an epoch is shorter, it is advice. In source: the loader's
-`collate_fn`, or the code that draws the batches, pads with `pad_sequence` or with lists
-(`row + [PAD] * (longest - len(row))`), or the rows of the targets are written into a tensor of one
-number; the loss ignores the padding, and it is divided by the number of micro-batches of a step.
-Not reported: losses that are weighted by their numbers of targets; gradients divided afterwards;
-micro-batches of one sample; pictures (a target for each pixel), class weights, several losses of
-one batch, and losses that are not divided (TL505).
+`collate_fn`, or the code that draws the batches, pads with `pad_sequence` or with lists (`row +
+[PAD] * (longest - len(row))`), or the rows of the targets are written into a tensor of one number,
+or a comparison puts one in the place of some (`targets[position < start] = -100`); the loss ignores
+the padding, and it is divided by the number of micro-batches of a step. Not reported: losses that
+are weighted by their numbers of targets; gradients divided afterwards; micro-batches of one sample;
+pictures (a target for each pixel), class weights, several losses of one batch, and losses that are
+not divided (TL505).
 """
 
 from __future__ import annotations

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterable
 
 from trueloop.doctor.model.nodes import walk
+from trueloop.doctor.model.things import Tensor
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
-from trueloop.doctor.static.interpreter.syntax import once
+from trueloop.doctor.static.interpreter.syntax import once, written
 from trueloop.doctor.static.interpreter.values import Sequence, Unknown, Value, constant
 
 _ROWS = 4
@@ -47,3 +48,14 @@ def padding_in(values: list[Value]) -> frozenset[float]:
         for part in (row.of if isinstance(row, Unknown) else (row,))
         if isinstance(part, Sequence) and isinstance(part.filler, (int, float))
     )
+
+
+def masked_out(rows: Tensor, value: object, node: ast.AST) -> frozenset[float]:
+    """The number that a comparison puts in the place of some targets of each row:
+    `targets[position < start] = -100`. A picture has three dimensions with its batch."""
+    index = node.slice if isinstance(node, ast.Subscript) else None
+    number = constant(value)
+    if not isinstance(index, ast.Compare) or "rand" in written(index) or type(number) is not int:
+        return frozenset()
+    of_rows = rows.shape is not None and len(rows.shape) == 2
+    return frozenset({number}) if of_rows else frozenset()

@@ -31,6 +31,7 @@ from trueloop.doctor.static.stubs.group_means import notice_group
 from trueloop.doctor.static.stubs.label_order import notice_slice
 from trueloop.doctor.static.stubs.loss_averages import averages, is_literal
 from trueloop.doctor.static.stubs.manual_updates import GRADIENT, notice, set_gradient
+from trueloop.doctor.static.stubs.padded_lists import masked_out
 from trueloop.doctor.static.stubs.smooth_maxima import factors_taken_back
 from trueloop.doctor.static.stubs.thawing import thaws_later
 
@@ -456,7 +457,7 @@ def flagged(m: Interpreter, tensor: Tensor, needs: bool | None, node: ast.AST) -
 
 def set_element(m: Interpreter, tensor: Tensor, value: object, node: ast.AST) -> None:
     """`tensor[...] = value`."""
-    tensor.padding |= _filled_up(tensor, node)
+    tensor.padding |= _filled_up(tensor, node) | masked_out(tensor, value, node)
     if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Tuple):
         tensor.fill = None
     if tensor.grad_of is not None or tensor.data_of is not None:
