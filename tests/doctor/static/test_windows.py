@@ -1,4 +1,5 @@
-"""Generator functions that are read as makers of windows, and those that are not."""
+"""Windows of micro-batches: generator functions that make them, lists that have them, and what only
+looks so."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import ast
 import pytest
 
 from trueloop.doctor.model.windows import Windows, windows_in
+from trueloop.doctor.static import check_text
 
 SLICES = """
 def windows(stream, size):
@@ -76,3 +78,100 @@ def test_of_attributes_and_constants() -> None:
 )
 def test_what_does_more_is_not_one(text: str) -> None:
     assert made(text) is None
+
+
+BEFORE = """
+from itertools import batched, islice
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+x = torch.randn(240, 6)
+data = TensorDataset(x, (x[:, 0] > 0).long())
+loader = DataLoader(data, batch_size=16, shuffle=True)
+other = DataLoader(TensorDataset(x, (x[:, 1] > 0).long()), batch_size=16, shuffle=True)
+domains = [DataLoader(data, batch_size=size, shuffle=True) for size in (8, 16)]
+model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 2))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+criterion = nn.CrossEntropyLoss()
+for epoch in range(4):
+"""
+UPDATE = """
+optimizer.zero_grad()
+for inputs, targets in window:
+    loss = criterion(model(inputs), targets)
+    loss.backward()
+optimizer.step()
+"""
+
+
+def alarms(lines: str, update: str = UPDATE) -> list[str]:
+    """Of a program with these lines in each of its epochs; `UPDATE` is the block above."""
+    found = BEFORE
+    for line in lines.strip().splitlines():
+        indent = " " * (4 + len(line) - len(line.lstrip()))
+        for each in update.strip().splitlines() if line.strip() == "UPDATE" else [line.strip()]:
+            found += f"{indent}{each}\n"
+    return [
+        each.code for each in check_text(found, "train.py").findings if each.severity != "advice"
+    ]
+
+
+WINDOWS = {
+    "slices": "stream = iter(loader)\nwhile window := list(islice(stream, 4)):\n    UPDATE",
+    "endless": """
+stream = iter(loader)
+while True:
+    window = list(islice(stream, 4))
+    if not window:
+        break
+    UPDATE
+""",
+    "batched": "for number, window in enumerate(batched(loader, 4)):\n    UPDATE",
+    "next": """
+stream = iter(loader)
+for update in range(len(loader) // 4):
+    window = [next(stream) for _ in range(4)]
+    UPDATE
+""",
+    "collected": """
+window = []
+for batch in loader:
+    window.append(batch)
+    if len(window) == 4:
+        UPDATE
+        window = []
+""",
+}
+
+
+@pytest.mark.parametrize("lines", WINDOWS.values(), ids=WINDOWS.keys())
+def test_means_of_a_window_are_not_divided(lines: str) -> None:
+    assert alarms(lines) == ["TL505"]
+    assert alarms(lines, UPDATE.replace("targets)\n", "targets) / len(window)\n")) == []
+
+
+OTHERS = {
+    "domains": """
+streams = [iter(each) for each in domains]
+for update in range(4):
+    window = [next(each) for each in streams]
+    UPDATE
+""",
+    "pairs": "for first, second in zip(loader, other):\n    window = [first, second]\n    UPDATE",
+    "memory": "window = []\nfor batch in loader:\n    window.append(batch)\n    UPDATE",
+    "one": "for batch in loader:\n    window = [batch]\n    UPDATE",
+    "views": """
+for inputs, targets in loader:
+    window = [(inputs, targets), (inputs.flip(1), targets)]
+    UPDATE
+""",
+    "the whole set": "window = list(loader)\nfor update in range(3):\n    UPDATE",
+}
+
+
+@pytest.mark.parametrize("lines", OTHERS.values(), ids=OTHERS.keys())
+def test_sums_on_purpose(lines: str) -> None:
+    assert alarms(lines) == []

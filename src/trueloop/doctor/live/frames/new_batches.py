@@ -78,12 +78,46 @@ def goes_through_window(source: SourceFile, inner: ast.For) -> bool:
 
 
 def _is_window(source: SourceFile, name: str, line: int) -> bool:
-    """A loop around a line binds a name to windows."""
-    return bool(name) and any(
-        name in _bound(loop.target) and _makes_windows(source, _unwrapped(loop.iter))
-        for loop in source.loops_around(line)
-        if isinstance(loop, ast.For)
-    )
+    """A loop around a line binds a name to windows, or gathers one under it."""
+    if not name:
+        return False
+    loops = source.loops_around(line)
+    for loop in loops:
+        if isinstance(loop, ast.For) and name in _bound(loop.target):
+            return _makes_windows(source, _unwrapped(loop.iter))
+    return any(_gathers(loop, name) for loop in loops)
+
+
+def _gathers(loop: ast.For | ast.AsyncFor | ast.While, name: str) -> bool:
+    """Each turn binds a name to the next few of a stream; or the loop adds its batches to a list,
+    which it empties."""
+    test = loop.test if isinstance(loop, ast.While) else None
+    bound = [value for targets, value in _assignments(loop.body) if name in targets]
+    if isinstance(test, ast.NamedExpr) and test.target.id == name:
+        bound.append(test.value)
+    if bound and all(map(_takes_next_few, bound)):
+        return True
+    emptied = any(isinstance(each, ast.List) and not each.elts for each in bound)
+    added: set[str] = set()
+    for statement in loop.body:
+        for each in walk(statement):
+            function = each.func if isinstance(each, ast.Call) else None
+            if isinstance(function, ast.Attribute) and ast.unparse(function.value) == name:
+                emptied |= function.attr == "clear"
+                if isinstance(each, ast.Call) and function.attr == "append":
+                    added.update(map(ast.unparse, each.args))
+    return emptied and isinstance(loop, ast.For) and added == {ast.unparse(loop.target)}
+
+
+def _takes_next_few(value: ast.expr) -> bool:
+    """`list(islice(stream, 4))`, `[next(stream) for _ in range(4)]`."""
+    if isinstance(value, ast.ListComp):
+        counts = last_part(getattr(value.generators[0].iter, "func", value)) == "range"
+        return counts and last_part(getattr(value.elt, "func", value)) == "next"
+    listed = isinstance(value, ast.Call) and last_part(value.func) in ("list", "tuple")
+    if not isinstance(value, ast.Call) or not listed or len(value.args) != 1:
+        return False
+    return streams_taken(value.args[0]) is not None
 
 
 def _makes_windows(source: SourceFile, iterable: ast.expr) -> bool:

@@ -162,7 +162,8 @@ class AccumulationNotAveraged(StepRule):
         ):
             return ""
         batches = [self._fetched(each, step.optimizer) for each in fed]
-        if len(fed) < 2 or not all(batches) or len(set(batches)) < len(fed):
+        collects = turn.loop.takes and turn.loop.simulated == 1  # one stands for all of a list
+        if (len(fed) < 2 and not collects) or not all(batches) or len(set(batches)) < len(fed):
             return ""
         return spelled(turn.loop.turns) if turn.loop.turns else "N"
 

@@ -11,7 +11,7 @@ from trueloop.doctor.model.known_values import loop_of
 from trueloop.doctor.model.things import Dataset, Loader, Loop, Model, Size, Tensor
 from trueloop.doctor.static.interpreter.calls import enter, start
 from trueloop.doctor.static.interpreter.derived_containers import container_in
-from trueloop.doctor.static.interpreter.fetches import taken
+from trueloop.doctor.static.interpreter.fetches import are_batches_of_turn, taken
 from trueloop.doctor.static.interpreter.generators import MOST, yielded
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.list_lengths import count_of
@@ -141,6 +141,7 @@ def _plan_of_container(m: Interpreter, value: Any, node: ast.AST) -> LoopPlan:
         ]
     )
     found.complete &= not value.open
+    found.takes = bool(m.turns) and are_batches_of_turn(m, value)
     return found
 
 
@@ -190,7 +191,9 @@ def _plan_of_instance(m: Interpreter, value: Instance, node: ast.AST) -> LoopPla
 
 def _batch(m: Interpreter, loader: Loader, node: ast.AST) -> Tensor:
     """The value that a loader yields: a batch, of whatever structure."""
-    return Tensor(role="batch", loader=loader, graph=False, made=m.place(node))
+    made = Tensor(role="batch", loader=loader, graph=False, made=m.place(node))
+    made.fetched = m.turns_begun
+    return made
 
 
 def _sample(m: Interpreter, node: ast.AST) -> Tensor:

@@ -57,6 +57,8 @@ def go_through(
         values, is_whole = elements(m, value, node)
         if not trains:
             for each in values:
+                # What is fetched for one number is not what is fetched for the next.
+                m.turns_begun += isinstance(each, Constant)
                 turn(each)
             return is_whole
         how = LoopPlan(len(values), lambda loop, index: values[index], is_whole)

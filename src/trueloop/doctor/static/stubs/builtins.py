@@ -158,6 +158,8 @@ def _list(call: LibraryCall) -> Value:
         return Sequence(kind, [], turns=now)
     if isinstance(source, (Parameters, Loader, Dataset)):
         return source
+    if isinstance(source, CombinedIterable) and source.kind == "taken":
+        return source
     if isinstance(source, (Unknown, OpaqueObject)):
         return call.unknown(source)
     if isinstance(source, Generator):
