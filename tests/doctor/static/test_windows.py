@@ -107,9 +107,9 @@ optimizer.step()
 """
 
 
-def alarms(lines: str, update: str = UPDATE) -> list[str]:
+def alarms(lines: str, update: str = UPDATE, before: str = BEFORE) -> list[str]:
     """Of a program with these lines in each of its epochs; `UPDATE` is the block above."""
-    found = BEFORE
+    found = before
     for line in lines.strip().splitlines():
         indent = " " * (4 + len(line) - len(line.lstrip()))
         for each in update.strip().splitlines() if line.strip() == "UPDATE" else [line.strip()]:
@@ -151,6 +151,15 @@ for batch in loader:
 def test_means_of_a_window_are_not_divided(lines: str) -> None:
     assert alarms(lines) == ["TL505"]
     assert alarms(lines, UPDATE.replace("targets)\n", "targets) / len(window)\n")) == []
+
+
+@pytest.mark.parametrize("lines", [WINDOWS[each] for each in ("slices", "batched", "next")])
+@pytest.mark.parametrize(("planned", "found"), [("60", ["TL605"]), ("len(loader) // 4 * 4", [])])
+def test_length_of_a_schedule(lines: str, planned: str, found: list[str]) -> None:
+    divided = UPDATE.replace("targets)\n", "targets) / len(window)\n") + "scheduler.step()\n"
+    made = f"torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max={planned})"
+    before = BEFORE.replace("criterion = ", f"scheduler = {made}\ncriterion = ")
+    assert alarms(lines, divided, before) == found
 
 
 OTHERS = {

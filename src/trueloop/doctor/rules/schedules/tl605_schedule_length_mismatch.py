@@ -128,6 +128,8 @@ class ScheduleLengthMismatch(ScheduleRule):
     def _planned(
         self, clock: ScheduleClock, call: SchedulerStep, length: Length, successor: Made | None
     ) -> str:
+        if successor is None and self._counts_gathered(clock, call, length):
+            return _COUNTS_MICRO_BATCHES
         if clock.batch_loop(call) is None:
             return _per_epoch(clock, call, length, successor)
         if successor is not None:
@@ -135,6 +137,22 @@ class ScheduleLengthMismatch(ScheduleRule):
         accumulates = self._accumulates(clock, call)
         why = (_in_micro_batches if accumulates else _per_batch)(clock, call, length)
         return why or _window_by_window(clock, call, length)
+
+    def _counts_gathered(self, clock: ScheduleClock, call: SchedulerStep, length: Length) -> bool:
+        """It steps after a window of micro-batches, which a loop takes from a loader, and its
+        length is the number of batches of that loader in all epochs."""
+        inner = {
+            turn.loop
+            for event in self.backwards
+            if event.turns[: len(call.turns)] == call.turns
+            for turn in event.turns[len(call.turns) :]
+        }
+        loaders = [each.loader for each in inner if each.takes and each.loader is not None]
+        batches = symbolic.parse(loaders[0].length) if len(inner) == len(loaders) == 1 else None
+        if batches is None or _ends_early(clock, call):
+            return False
+        epochs = epochs_of(clock.epoch_turns(call))
+        return any(symbolic.same(length.calls, symbolic.times(batches, each)) for each in epochs)
 
     def _successor(self, clock: ScheduleClock) -> Made | None:
         """The schedule that the same `step()` advances later on: this one's phase of the run was
@@ -308,6 +326,10 @@ def _per_epoch(
         return ""  # TL603 says so
     outer = turns[0].loop
     indices = [turn.index for each in clock.calls for turn in each.turns if turn.loop is outer]
+    if len(turns) > 1 and all(isinstance(each.loop.turns, int) for each in turns):
+        # Several loops around a step, as of the updates of an epoch.
+        total: symbolic.Sum = {(): float(math.prod(each.loop.turns for each in turns))}  # type: ignore[misc]
+        return _compared(clock, length, total) if _is_too_long(length, total) else ""
     if len(indices) != len(set(indices)) or (outer.simulated and len(indices) != outer.simulated):
         return ""
     epochs = symbolic.range_of(outer.turns)
@@ -315,6 +337,11 @@ def _per_epoch(
     if course is not None and isinstance(outer.turns, int) and course.calls < outer.turns:
         return ""  # a different schedule has the other epochs: SWA
     return _compared(clock, length, epochs[0]) if epochs else ""
+
+
+def _is_too_long(length: Length, calls: symbolic.Sum) -> bool:
+    ratio = symbolic.ratio(length.calls, calls)
+    return ratio is not None and ratio > 1
 
 
 def _phase(

@@ -6,7 +6,7 @@ several losses of one batch are not micro-batches.
 
 from __future__ import annotations
 
-from trueloop.doctor.model.things import Model, Tensor
+from trueloop.doctor.model.things import Loader, Model, Tensor
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.values import (
     DictValue,
@@ -79,18 +79,20 @@ def fetched_at(m: Interpreter, value: Value, depth: int = 8) -> int | None:
     return 0 if isinstance(value, Unknown) and value.loop_variant else None
 
 
-def are_batches_of_turn(m: Interpreter, items: Sequence) -> bool:
-    """A list has the micro-batches of one update: several of one loader, which were fetched one by
-    one since the turn began; or, where batches are collected until there are enough and the list
-    is emptied then, one that stands for all."""
+def loader_of_window(m: Interpreter, items: Sequence) -> Loader | None:
+    """The loader of a list that has the micro-batches of one update: several, which were fetched
+    one by one since the turn began; or, where batches are collected until there are enough and the
+    list is emptied then, one that stands for all."""
     stamps = {fetched_at(m, each) or 0 for each in items.values}
     loaders = {part.loader for each in items.values for part in (each, *_parts(each))
                if isinstance(part, Tensor)}  # fmt: skip
     if 0 in stamps or len(stamps) != len(items.values) or len(loaders) != 1 or None in loaders:
-        return False
+        return None
     if len(stamps) == 1:
-        return items.uncounted and m.turns[-1].index > 0 and m.predates_turn(items.turns)
-    return min(stamps) >= m.turn_starts[-1]
+        whole = items.uncounted and m.turns[-1].index > 0 and m.predates_turn(items.turns)
+    else:
+        whole = min(stamps) >= m.turn_starts[-1]
+    return loaders.pop() if whole else None
 
 
 def _parts(value: Value) -> list[Value]:

@@ -11,7 +11,7 @@ from trueloop.doctor.model.known_values import loop_of
 from trueloop.doctor.model.things import Dataset, Loader, Loop, Model, Size, Tensor
 from trueloop.doctor.static.interpreter.calls import enter, start
 from trueloop.doctor.static.interpreter.derived_containers import container_in
-from trueloop.doctor.static.interpreter.fetches import are_batches_of_turn, taken
+from trueloop.doctor.static.interpreter.fetches import loader_of_window, taken
 from trueloop.doctor.static.interpreter.generators import MOST, yielded
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.list_lengths import count_of
@@ -141,7 +141,8 @@ def _plan_of_container(m: Interpreter, value: Any, node: ast.AST) -> LoopPlan:
         ]
     )
     found.complete &= not value.open
-    found.takes = bool(m.turns) and are_batches_of_turn(m, value)
+    found.loader = loader_of_window(m, value) if m.turns else None
+    found.takes = found.loader is not None
     return found
 
 
@@ -311,18 +312,30 @@ def _windows(m: Interpreter, value: CombinedIterable, node: ast.AST) -> LoopPlan
     source, size, with_rest = value.sources
     if isinstance(source, Generator):
         source = yielded(m, source, node, TURNS)
-    each = size.value if isinstance(size, Constant) and isinstance(size.value, int) else 0
-    whole = source.length if isinstance(source, Loader) else count_of(source)
-    turns = None
-    if isinstance(whole, int) and each > 0:
-        rest = isinstance(with_rest, Constant) and with_rest.value
-        turns = -(-whole // each) if rest else whole // each
+    rest = isinstance(with_rest, Constant) and bool(with_rest.value)
+    turns = _number_of_windows(source, size, with_rest=rest)
     return LoopPlan(
         TURNS if turns is None else min(TURNS, turns),
         lambda loop, index: CombinedIterable("taken", [source, size]),
         size=turns,
         windows=True,
     )
+
+
+def _number_of_windows(source: Value, size: Value, *, with_rest: bool) -> int | None:
+    whole = source.length if isinstance(source, Loader) else count_of(source)
+    each = size.value if isinstance(size, Constant) and type(size.value) is int else 0
+    if not isinstance(whole, int) or each < 1:
+        return None
+    return -(-whole // each) if with_rest else whole // each
+
+
+def turns_of_windows(taken: CombinedIterable) -> int | None:
+    """Of `while window := list(islice(stream, 4))`."""
+    source, size = taken.sources
+    while isinstance(source, CombinedIterable) and source.kind == "plain":
+        source = source.sources[0]
+    return _number_of_windows(source, size, with_rest=True)
 
 
 _STREAMS = {

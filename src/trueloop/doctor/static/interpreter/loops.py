@@ -19,7 +19,13 @@ from trueloop.doctor.static.interpreter.generators import (
 )
 from trueloop.doctor.static.interpreter.interpreter import ControlFlow, Interpreter
 from trueloop.doctor.static.interpreter.list_lengths import done_each_turn, note_end
-from trueloop.doctor.static.interpreter.loop_plans import TURNS, LoopPlan, elements, plan
+from trueloop.doctor.static.interpreter.loop_plans import (
+    TURNS,
+    LoopPlan,
+    elements,
+    plan,
+    turns_of_windows,
+)
 from trueloop.doctor.static.interpreter.survey import Comprehension, last_name
 from trueloop.doctor.static.interpreter.syntax import (
     may_leave,
@@ -246,6 +252,8 @@ def run_while(m: Interpreter, node: ast.While, scope: Scope) -> ControlFlow | No
     endless = isinstance(node.test, ast.Constant)
     loop = Loop(place=m.place(node), kind=kind, endless=endless)  # type: ignore[arg-type]
     loop.acts = acts_in_environment(node)
+    if isinstance(condition, CombinedIterable) and condition.kind == "taken" and kind == "epochs":
+        loop.kind, loop.turns = "batches", turns_of_windows(condition)
 
     def turn(index: int) -> ControlFlow | None:
         if index and m.verdict(m.evaluate(node.test, scope))[0] is False:
