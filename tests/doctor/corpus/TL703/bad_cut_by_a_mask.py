@@ -28,9 +28,9 @@ train, valid = split(*record(1))
 model = nn.Sequential(nn.Linear(8, 24), nn.ReLU(), nn.Linear(24, CLASSES))
 optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
 for epoch in range(4):
-    for inputs, label in batches(*train, 16):  # <- TL703
+    for inputs, label in batches(*train, 16):
         optimizer.zero_grad()
-        loss = nn.functional.cross_entropy(model(inputs), label)
+        loss = nn.functional.cross_entropy(model(inputs), label)  # <- TL703
         loss.backward()
         optimizer.step()
     with torch.no_grad():

@@ -10,7 +10,7 @@ from functools import lru_cache
 from trueloop.doctor.live.frames.source_map import SourceFile, source_of
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.nodes import last_part, streams_taken, walk
-from trueloop.doctor.model.windows import LIBRARY, windows_in
+from trueloop.doctor.model.window_makers import LIBRARY, windows_in
 
 _LIBRARIES = frozenset("torch F nn np numpy random math copy jnp".split())
 """Libraries whose functions may give noise on the one batch of the update."""
@@ -139,7 +139,7 @@ def _iteration(maker: ast.AST) -> ast.AST:
 
 
 def _unwrapped(iterable: ast.expr) -> ast.expr:
-    """What is in `enumerate(…)` or `tqdm(…)`."""
+    """The argument of `enumerate(…)` or `tqdm(…)`."""
     while isinstance(iterable, ast.Call) and last_part(iterable.func) in _AROUND:
         iterable = iterable.args[0] if iterable.args else ast.Constant(None)
     return iterable

@@ -201,7 +201,7 @@ class _Search:
         self._numbers: dict[int, set[int]] = {}
         self._left = _VISITS
         self._functions: list[tuple[FrameType, FunctionType, str]] = []
-        """What they remember is looked at after all variables, which it may be one of."""
+        """Looked at after all variables: a function may remember one of them."""
 
     def holders(self) -> Iterator[GraphOwner]:
         for frame in user_frames.frames_of_user(self._frame):

@@ -81,18 +81,16 @@ def fetched_at(m: Interpreter, value: Value, depth: int = 8) -> int | None:
 
 def loader_of_window(m: Interpreter, items: Sequence) -> Loader | None:
     """The loader of a list that has the micro-batches of one update: several, which were fetched
-    one by one since the turn began; or, where batches are collected until there are enough and the
-    list is emptied then, one that stands for all."""
+    one by one since the turn began; or one that represents them all, where a list collects batches
+    until there are enough and is emptied after that."""
     stamps = {fetched_at(m, each) or 0 for each in items.values}
     loaders = {part.loader for each in items.values for part in (each, *_parts(each))
                if isinstance(part, Tensor)}  # fmt: skip
     if 0 in stamps or len(stamps) != len(items.values) or len(loaders) != 1 or None in loaders:
         return None
-    if len(stamps) == 1:
-        whole = items.uncounted and m.turns[-1].index > 0 and m.predates_turn(items.turns)
-    else:
-        whole = min(stamps) >= m.turn_starts[-1]
-    return loaders.pop() if whole else None
+    collected = items.uncounted and m.turns[-1].index > 0 and m.predates_turn(items.turns)
+    several = len(stamps) > 1 or collected
+    return loaders.pop() if several and min(stamps) >= m.turn_starts[-1] else None
 
 
 def _parts(value: Value) -> list[Value]:

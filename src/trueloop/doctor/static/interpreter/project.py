@@ -41,8 +41,8 @@ class Project:
     def __init__(self, roots: list[str] | None = None) -> None:
         self.roots = [os.path.abspath(root) for root in roots or []]
         self._modules: dict[tuple[str, str], Module | None] = {}
-        self._latest: dict[str, tuple[str, Module]] = {}
-        """By their path, the digest of the text that was parsed last, and what it is."""
+        self._latest: dict[str, tuple[bytes, Module]] = {}
+        """By their path, the text that was parsed last, and the module that it is."""
         self._found: dict[tuple[str, str], tuple[str | None, list[str]]] = {}
         self._asked: dict[tuple[str, str], str | None] = {}
         """Since the file began: path of the importing file, and module -> path of the module."""
@@ -134,11 +134,11 @@ class Project:
         """A file as it was parsed before, for itself or for one that imports it, if its text is
         still the same."""
         known = self._latest.get(os.path.abspath(path))
-        return known[1] if known is not None and known[0] == digest(data) else None
+        return known[1] if known is not None and known[0] == data else None
 
     def remember(self, path: str, data: bytes, module: Module) -> None:
         """A file was parsed: a name, the package and the shown path are an import's own."""
-        self._latest[os.path.abspath(path)] = (digest(data), module)
+        self._latest[os.path.abspath(path)] = (data, module)
 
     def _parse(self, path: str, name: str) -> Module | None:
         try:

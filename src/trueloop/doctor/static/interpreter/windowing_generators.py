@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ast
 
-from trueloop.doctor.model.windows import windows_in
+from trueloop.doctor.model.window_makers import windows_in
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.syntax import once
 from trueloop.doctor.static.interpreter.values import CombinedIterable, Constant, Function, Value

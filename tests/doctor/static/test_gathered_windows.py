@@ -7,7 +7,7 @@ import ast
 
 import pytest
 
-from trueloop.doctor.model.windows import Windows, windows_in
+from trueloop.doctor.model.window_makers import Windows, windows_in
 from trueloop.doctor.static import check_text
 
 SLICES = """

@@ -14,7 +14,7 @@ LIBRARY = frozenset("batched chunked partition_all".split())
 
 @dataclass(frozen=True)
 class Windows:
-    """What a generator function makes windows of, and how many elements each has."""
+    """The source and the size of the windows that a generator function makes."""
 
     source: ast.expr
     size: ast.expr
@@ -23,7 +23,7 @@ class Windows:
 
 
 def windows_in(function: ast.AST) -> Windows | None:
-    """What a generator function makes windows of; None for other functions."""
+    """The windows that a generator function makes; None for other functions."""
     if not isinstance(function, ast.FunctionDef) or not function.body:
         return None
     *before, loop = function.body
@@ -119,7 +119,7 @@ def _yields_rest(statement: ast.stmt, window: str) -> bool:
 
 
 def _listed(value: ast.AST | None) -> ast.AST | None:
-    """What is in `list(…)` or `tuple(…)`; any other expression itself."""
+    """The argument of `list(…)` or `tuple(…)`; any other expression itself."""
     if isinstance(value, ast.Call) and last_part(value.func) in ("list", "tuple"):
         return value.args[0] if len(value.args) == 1 else None
     return value
