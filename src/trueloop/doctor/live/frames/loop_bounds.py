@@ -7,6 +7,7 @@ looked up. No code of the program is called: no property, no `__len__` of its cl
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 from types import CodeType, FrameType
 
 from trueloop.doctor.live.frames import source_map
@@ -17,6 +18,8 @@ from trueloop.doctor.model.things import Loop
 
 _WRAPPERS = frozenset("enumerate tqdm list tuple reversed sorted track progress_bar".split())
 _RANGES = frozenset("range trange".split())
+_IN_PLACE = ("<listcomp>", "<setcomp>", "<dictcomp>")
+"""Comprehensions that run where they are written."""
 
 
 def measure(loop: Loop, frame: FrameType | None) -> None:
@@ -24,7 +27,7 @@ def measure(loop: Loop, frame: FrameType | None) -> None:
     while frame is not None and not _is_of(frame.f_code, loop):
         frame = frame.f_back
     node = None if frame is None else _node_of(loop)
-    if frame is not None and frame.f_code.co_name in source_map.COMPREHENSIONS:
+    if frame is not None and frame.f_code.co_name in _IN_PLACE:
         _measure_comprehension(loop, frame)
     if node is None or frame is None:
         return
@@ -49,21 +52,26 @@ def measure(loop: Loop, frame: FrameType | None) -> None:
 
 def _measure_comprehension(loop: Loop, frame: FrameType) -> None:
     """`[self.piece() for _ in range(pieces)]`: what it goes over is read where it is written."""
-    found = [
-        each
-        for each in source_map.source_of(loop.place.path).nodes
-        if isinstance(each, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp))
-        and each.lineno == frame.f_code.co_firstlineno
-    ]
-    if len(found) != 1 or len(found[0].generators) != 1 or frame.f_back is None:
+    iterable = _iterable_at(loop.place.path, frame.f_code.co_firstlineno)
+    if iterable is None or frame.f_back is None:
         return
-    iterable = found[0].generators[0].iter
     loop.over = ast.unparse(iterable)
     names = FrameNames(frame.f_back)
     try:
         _note(loop, iterable, names)
     finally:
         names.forget()
+
+
+@lru_cache(maxsize=1024)
+def _iterable_at(path: str, line: int) -> ast.expr | None:
+    """The expression that the one comprehension on a line goes over."""
+    found = [
+        each.generators
+        for each in source_map.source_of(path).nodes
+        if isinstance(each, (ast.ListComp, ast.SetComp, ast.DictComp)) and each.lineno == line
+    ]
+    return found[0][0].iter if len(found) == 1 == len(found[0]) else None
 
 
 def _is_of(code: CodeType, loop: Loop) -> bool:

@@ -53,9 +53,10 @@ def draws_batch(place: Location) -> bool:
     return bool(given & drawn) and not given & ((bound | outside | own) - drawn)
 
 
+@lru_cache(maxsize=8192)
 def goes_through_window(source: SourceFile, inner: ast.For) -> bool:
-    """A loop goes through a window of micro-batches, that the loop around it, or around the call of
-    its function, takes from a generator of such windows."""
+    """A loop goes through a window of micro-batches: the loop around it, or around the call of its
+    function, takes it from a generator of such windows, or gathers it."""
     name = getattr(_unwrapped(inner.iter), "id", "")
     if not name:
         return False

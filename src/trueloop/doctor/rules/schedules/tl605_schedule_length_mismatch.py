@@ -147,9 +147,12 @@ class ScheduleLengthMismatch(ScheduleRule):
             if event.turns[: len(call.turns)] == call.turns
             for turn in event.turns[len(call.turns) :]
         }
-        loaders = [each.loader for each in inner if each.takes and each.loader is not None]
-        batches = symbolic.parse(loaders[0].length) if len(inner) == len(loaders) == 1 else None
-        if batches is None or _ends_early(clock, call):
+        window = inner.pop() if len(inner) == 1 else None
+        if window is None or window.loader is None or not window.takes:
+            return False
+        batches = symbolic.parse(window.loader.length)
+        several = isinstance(window.turns, int) and window.turns > 1
+        if batches is None or not several or _ends_early(clock, call):
             return False
         epochs = epochs_of(clock.epoch_turns(call))
         return any(symbolic.same(length.calls, symbolic.times(batches, each)) for each in epochs)

@@ -30,6 +30,7 @@ from trueloop.doctor.static.interpreter.values import (
     Value,
 )
 from trueloop.doctor.static.stubs.containers import container_of
+from trueloop.doctor.static.stubs.options import option_default
 from trueloop.doctor.static.stubs.tensors import row_of
 
 TURNS = 3
@@ -303,7 +304,7 @@ def _taken(m: Interpreter, value: CombinedIterable, node: ast.AST) -> LoopPlan:
         lambda loop, index: taken(m, inner.make(loop, index)),
         size=m.size(stop),
         loader=inner.loader,
-        takes=True,
+        takes=option_default(m, stop) != 1,
     )
 
 
