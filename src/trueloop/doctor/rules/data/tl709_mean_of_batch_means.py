@@ -44,12 +44,12 @@ batches (`len(loader)`, a count, the last index and one), or are collected in a 
 whose mean is taken, or go into a meter (`update(value, n=1)`) without their number of samples; and
 the sizes are known and do not divide. Where the sizes are not known, and the loader is not trained
 on, it is advice. Not reported: training losses printed on the way, sums weighted by the batch size,
-`reduction="sum"`, `drop_last=True`, samplers.
+`reduction="sum"`, `drop_last=True`, samplers, loops that end after a few batches.
 """
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Backward, Ended, Used
+from trueloop.doctor.model.events import Backward, Ended, LoopEntered, Used
 from trueloop.doctor.model.things import Loader
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called, trained_loader
@@ -68,6 +68,12 @@ class MeanOfBatchMeans(Rule):
         super().__init__()
         self._trained: set[Loader] = set()
         self._undecided: list[tuple[Used, Loader]] = []
+        self._cut: set[Loader] = set()
+        """Loaders whose last loop ends after a number of batches."""
+
+    def on_loop_entered(self, event: LoopEntered) -> None:
+        if event.loop.loader is not None:
+            (self._cut.discard if event.loop.cut_at is None else self._cut.add)(event.loop.loader)
 
     def on_backward(self, event: Backward) -> None:
         loader = trained_loader(event)
@@ -86,6 +92,8 @@ class MeanOfBatchMeans(Rule):
         size = loader.dataset.size if loader.dataset is not None else None
         batch = loader.batch_size
         if loader.drop_last is not False or loader.sampler is not None or batch is None:
+            return
+        if loader in self._cut:
             return
         if not (isinstance(size, int) and isinstance(batch, int)):
             self._undecided.append((event, loader))

@@ -119,7 +119,9 @@ class SelectsOnTestData(Rule):
 
     def on_state_dict_loaded(self, event: StateDictLoaded) -> None:
         if isinstance(event.state, StateDict) and _epoch(event.turns) is None:
-            self._loaded = self._states.get(event.state.made)
+            # One that was not copied has the last epoch's weights: TL805.
+            kept = event.state.copied
+            self._loaded = self._states.get(event.state.made) if kept else None
 
     def on_file_loaded(self, event: FileLoaded) -> None:
         if _epoch(event.turns) is None and event.file in self._files:

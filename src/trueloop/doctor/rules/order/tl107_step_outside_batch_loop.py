@@ -48,8 +48,8 @@ for epoch in range(epochs):
 The step follows a loop that does not contain it; since its last step at least two `backward()`
 calls of that loop fed the optimizer, with a certain `zero_grad()` between them in the loop, and
 none came after the loop. Not reported: a full-batch gradient that is accumulated over the loop and
-cleared once per epoch, inner loops of attacks that the real `backward()` follows, and gradients
-that are read or added up by hand.
+cleared once per epoch, inner loops of attacks that the real `backward()` follows, gradients that
+are read or added up by hand, and a loop in which a different optimizer of these parameters steps.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ from trueloop.doctor.model.events import (
     ZeroGrad,
 )
 from trueloop.doctor.model.findings import Move
-from trueloop.doctor.model.things import Turn
+from trueloop.doctor.model.things import Loop, Optimizer, Turn
 from trueloop.doctor.rules.shared.step_order import (
     StepRule,
     backwards,
@@ -93,6 +93,8 @@ class StepOutsideBatchLoop(StepRule):
         turn = micro(fed[-1]) if fed else None
         if by_hand or step.closure or turn is None or not _left(step, turn):
             return None
+        if self._steps_in(turn.loop, fed[-1], optimizer):
+            return None
         # Of several losses that reach the same parameters, the one that came last.
         own = (each for each in fed if inside(each, turn) and each.place == fed[-1].place)
         first = next(own, fed[-1])
@@ -106,6 +108,16 @@ class StepOutsideBatchLoop(StepRule):
             ):
                 return event, fed[-1]
         return None
+
+    def _steps_in(self, loop: Loop, backward: Backward, optimizer: Optimizer) -> bool:
+        """A different optimizer of these parameters steps in the loop: the one before it."""
+        return any(
+            isinstance(each, OptimizerStep)
+            and each.optimizer is not optimizer
+            and any(turn.loop is loop for turn in each.turns)
+            and self.feeds(backward, each.optimizer)
+            for each in self.timeline.events
+        )
 
     def _report(self, step: OptimizerStep, clear: ZeroGrad, backward: Backward) -> None:
         name = named(step.optimizer, step.spelled)
