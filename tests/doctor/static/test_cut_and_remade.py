@@ -1,5 +1,5 @@
-"""Loops that end early, optimizers that are made again, and states that were not copied: what other
-rules say about them, these leave alone."""
+"""Loops that end early, scores of whole passes, optimizers made again, and states that were not
+copied, which are not what they look like."""
 
 from __future__ import annotations
 
@@ -51,6 +51,22 @@ with torch.no_grad():
         count += 1
 print(total / count)
 """
+WHOLE = """
+def score(model):
+    predicted, wanted = [], []
+    model.eval()
+    with torch.no_grad():
+        for inputs, targets in test_loader:
+            predicted.append(model(inputs))
+            wanted.append(targets)
+    {returns}
+
+
+scores = []
+for trial in range(5):
+    scores.append(score(nn.Linear(6, 1)))
+print(sum(scores) / len(scores))
+"""
 BEST = """
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
@@ -83,6 +99,12 @@ print(score())
         (REMADE.format(step="pass"), ["TL107"]),
         (PART.format(ends="if number >= 2:\n            break"), []),
         (PART.format(ends="pass"), ["TL709"]),
+        (
+            WHOLE.format(
+                returns="return F.mse_loss(torch.cat(predicted), torch.cat(wanted)).item()"
+            ),
+            [],
+        ),
         (BEST.format(kept="model.state_dict()"), ["TL805"]),
         (BEST.format(kept="copy.deepcopy(model.state_dict())"), ["TL711"]),
     ],

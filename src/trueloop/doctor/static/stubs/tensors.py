@@ -259,6 +259,8 @@ def add_up(m: Interpreter, source: Any, node: ast.AST) -> Value:
         return m.unknown(node, (source,))
     made = derive(m, node, *parents, keeps_loss=True)
     made.terms, made.padding = source, parents[0].padding
+    if m.batch_turn() is None:
+        made.loader = None  # outputs of a whole pass, and not of a batch
     constant_gradients.add_up(made, parents)
     return made
 
