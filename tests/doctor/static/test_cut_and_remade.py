@@ -41,6 +41,20 @@ def fit(model, batches, controller, every=1):
         optimizer.step()
         optimizer.zero_grad()
 """
+BESIDE = """
+critic = nn.Linear(1, 1)
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+critic_optimizer = torch.optim.Adam(critic.parameters(), lr=1e-3)
+for epoch in range(3):
+    for inputs, targets in loader:
+        optimizer.zero_grad()
+        F.softplus(-critic(model(inputs))).mean().backward()
+        critic_optimizer.zero_grad()
+        real, made = critic(targets), critic(model(inputs).detach())
+        (F.softplus(-real) + F.softplus(made)).mean().backward()
+        critic_optimizer.step()
+    optimizer.step()
+"""
 PART = """
 total, count = 0.0, 0
 model.eval()
@@ -97,6 +111,7 @@ print(score())
     [
         (REMADE.format(step="optimizer.step()"), []),
         (REMADE.format(step="pass"), ["TL107"]),
+        (BESIDE, ["TL107"]),
         (PART.format(ends="if number >= 2:\n            break"), []),
         (PART.format(ends="pass"), ["TL709"]),
         (

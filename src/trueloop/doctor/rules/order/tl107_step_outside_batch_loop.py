@@ -67,6 +67,7 @@ from trueloop.doctor.model.things import Loop, Optimizer, Turn
 from trueloop.doctor.rules.shared.step_order import (
     StepRule,
     backwards,
+    has_parameters_of,
     inside,
     may_change_gradients,
     micro,
@@ -93,7 +94,7 @@ class StepOutsideBatchLoop(StepRule):
         turn = micro(fed[-1]) if fed else None
         if by_hand or step.closure or turn is None or not _left(step, turn):
             return None
-        if self._steps_in(turn.loop, fed[-1], optimizer):
+        if self._steps_in(turn.loop, optimizer):
             return None
         # Of several losses that reach the same parameters, the one that came last.
         own = (each for each in fed if inside(each, turn) and each.place == fed[-1].place)
@@ -109,13 +110,13 @@ class StepOutsideBatchLoop(StepRule):
                 return event, fed[-1]
         return None
 
-    def _steps_in(self, loop: Loop, backward: Backward, optimizer: Optimizer) -> bool:
+    def _steps_in(self, loop: Loop, optimizer: Optimizer) -> bool:
         """A different optimizer of these parameters steps in the loop: the one before it."""
         return any(
             isinstance(each, OptimizerStep)
             and each.optimizer is not optimizer
             and any(turn.loop is loop for turn in each.turns)
-            and self.feeds(backward, each.optimizer)
+            and any(has_parameters_of(each.optimizer, model) for model in optimizer.models)
             for each in self.timeline.events
         )
 
