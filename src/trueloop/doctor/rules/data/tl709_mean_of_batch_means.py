@@ -72,8 +72,11 @@ class MeanOfBatchMeans(Rule):
         """Loaders whose last loop ends after a number of batches."""
 
     def on_loop_entered(self, event: LoopEntered) -> None:
-        if event.loop.loader is not None:
-            (self._cut.discard if event.loop.cut_at is None else self._cut.add)(event.loop.loader)
+        loader = event.loop.loader
+        if loader is not None and event.loop.cut_at is not None:
+            self._cut.add(loader)
+        elif loader is not None:
+            self._cut.discard(loader)
 
     def on_backward(self, event: Backward) -> None:
         loader = trained_loader(event)

@@ -39,8 +39,8 @@ print("test accuracy", evaluate(model, test_loader))
 In each epoch of a training loop the model is evaluated on one loader only, which is the test data
 by its name or its data set (`train=False`); weights are kept or saved there under a condition;
 after the loop these weights, or a deep copy of the model made there, are evaluated on the same
-loader. Not reported: a validation loader is evaluated too, nothing is chosen, or the name of the
-data does not say test.
+loader. Not reported: a validation loader is evaluated too, nothing is chosen, the name of the data
+does not say test, or the state was not copied (TL805): it is that of the last epoch.
 """
 
 from __future__ import annotations

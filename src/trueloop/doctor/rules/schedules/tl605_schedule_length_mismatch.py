@@ -45,15 +45,16 @@ Both numbers are known: as numbers in a program that is read from its start, or 
 same quantities (`len(loader) * args.epochs`). A total in samples is one of the loader's own data
 set, `len(data) * epochs`, where a batch has several. The length of a `LambdaLR` is the quantity in
 its function at which that comes down to its end. Steps are counted over the loops that contain
-them, and once per accumulated update under `if (i + 1) % n == 0`; a loop over
-`permutation.split(size)` makes `len(permutation) // size` turns. A program that was watched to its
-end shows by itself that a schedule is over: its steps are one and a half (cosine) or two times its
-length, or nothing is left of a `LambdaLR`'s learning rate in the second half. Not reported:
-schedules without a length (`StepLR`, `MultiStepLR`, `ExponentialLR`, warm restarts), warm-ups that
-have ended, a run that may end early (`break`) or is one job's share of the epochs (`range(start,
-start + budget)`), a computed length (`epochs // 2`), one missing last step of OneCycle, a
-schedule that is replaced by a second one in the middle of the run, each as long as its phase, and
-a function that collects learning rates for a plot and keeps nothing of the network that it makes.
+them, and once per accumulated update under `if (i + 1) % n == 0`, or after each list of the next n
+batches; a loop over `permutation.split(size)` makes `len(permutation) // size` turns. A program
+that was watched to its end shows by itself that a schedule is over: its steps are one and a half
+(cosine) or two times its length, or nothing is left of a `LambdaLR`'s learning rate in the second
+half. Not reported: schedules without a length (`StepLR`, `MultiStepLR`, `ExponentialLR`, warm
+restarts), warm-ups that have ended, a run that may end early (`break`) or is one job's share of the
+epochs (`range(start, start + budget)`), a computed length (`epochs // 2`), one missing last step of
+OneCycle, a schedule that is replaced by a second one in the middle of the run, each as long as its
+phase, and a function that collects learning rates for a plot and keeps nothing of the network that
+it makes.
 """
 
 from __future__ import annotations
@@ -329,9 +330,10 @@ def _per_epoch(
         return ""  # TL603 says so
     outer = turns[0].loop
     indices = [turn.index for each in clock.calls for turn in each.turns if turn.loop is outer]
-    if len(turns) > 1 and all(isinstance(each.loop.turns, int) for each in turns):
+    counts = [each.loop.turns for each in turns if isinstance(each.loop.turns, int)]
+    if 1 < len(counts) == len(turns):
         # Several loops around a step, as of the updates of an epoch.
-        total: symbolic.Sum = {(): float(math.prod(each.loop.turns for each in turns))}  # type: ignore[misc]
+        total: symbolic.Sum = {(): float(math.prod(counts))}
         return _compared(clock, length, total) if _is_too_long(length, total) else ""
     if len(indices) != len(set(indices)) or (outer.simulated and len(indices) != outer.simulated):
         return ""

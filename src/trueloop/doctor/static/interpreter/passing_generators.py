@@ -19,17 +19,27 @@ def passed_on(
     source = _source(function.node)
     if source is None:
         return None
-    position, name, attribute = source
-    given = args[position] if position < len(args) else kwargs.get(name)
+    name, attribute = source
+    given = argument(function, args, kwargs, name)
     if given is not None and attribute:
         given = m.attribute(given, attribute, function.node)
     return None if given is None else CombinedIterable("plain", [given])
 
 
+def argument(
+    function: Function, args: list[Value], kwargs: dict[str, Value], name: str
+) -> Value | None:
+    """The argument that a call gives a parameter, or its default."""
+    spec = function.node.args
+    names = [each.arg for each in (*spec.posonlyargs, *spec.args)]
+    defaults = dict(zip(reversed(names), reversed(function.defaults), strict=False))
+    return {**defaults, **kwargs, **dict(zip(names, args, strict=False))}.get(name)
+
+
 @once
-def _source(function: ast.AST) -> tuple[int, str, str] | None:
-    """The parameter whose elements a generator function yields unchanged: its position, its name,
-    and the attribute that the loop reads from it (`batches` of `self.batches`); empty for none."""
+def _source(function: ast.AST) -> tuple[str, str] | None:
+    """The parameter whose elements a generator function yields unchanged: its name, and the
+    attribute that the loop reads from it (`batches` of `self.batches`); empty for none."""
     if not isinstance(function, ast.FunctionDef):
         return None
     nodes = walk(function)
@@ -48,7 +58,7 @@ def _source(function: ast.AST) -> tuple[int, str, str] | None:
     over = getattr(held, "id", "")
     if over not in names or _does_more(nodes, {over, element}):
         return None
-    return names.index(over), over, getattr(loop.iter, "attr", "")
+    return over, getattr(loop.iter, "attr", "")
 
 
 def _does_more(nodes: list[ast.AST], names: set[str]) -> bool:

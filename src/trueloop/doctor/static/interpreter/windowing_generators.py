@@ -7,6 +7,7 @@ import ast
 
 from trueloop.doctor.model.window_makers import windows_in
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
+from trueloop.doctor.static.interpreter.passing_generators import argument
 from trueloop.doctor.static.interpreter.syntax import once
 from trueloop.doctor.static.interpreter.values import CombinedIterable, Constant, Function, Value
 
@@ -38,19 +39,7 @@ def _given(
     if isinstance(node, ast.Attribute):
         held = _given(m, function, args, kwargs, node.value)
         return None if held is None else m.attribute(held, node.attr, node)
-    if not isinstance(node, ast.Name):
-        return None
-    parameters = function.node.args
-    names = [each.arg for each in (*parameters.posonlyargs, *parameters.args)]
-    if node.id not in names:
-        return None
-    position = names.index(node.id)
-    default = position - len(names) + len(parameters.defaults)
-    if position < len(args):
-        return args[position]
-    if node.id in kwargs or default < 0:
-        return kwargs.get(node.id)
-    return _given(m, function, args, kwargs, parameters.defaults[default])
+    return argument(function, args, kwargs, node.id) if isinstance(node, ast.Name) else None
 
 
 _windows_in = once(windows_in)
