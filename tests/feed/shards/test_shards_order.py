@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
+import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,8 @@ import trueloop
 from on_ranks import on_ranks
 from trueloop.errors import RunError
 from trueloop.feed import Feed, Shards
+from trueloop.feed.shards.columnar import Footers
+from trueloop.feed.shards.storage import File
 
 pytestmark = pytest.mark.filterwarnings("ignore:a window of")
 
@@ -150,6 +155,26 @@ def test_shards_can_be_sent_to_processes_that_are_spawned(folder: Path) -> None:
     sent = pickle.loads(pickle.dumps(shards))
     again = next(Feed(sent, 16, shuffle=True).epoch(0))
     assert torch.equal(first["x"], again["x"])
+
+
+def test_shards_can_be_sent_while_threads_read_them() -> None:
+    """A pickle of the footers themselves raised "OrderedDict mutated during iteration"."""
+    footers, done = Footers(), threading.Event()
+
+    def read() -> None:
+        for number in itertools.count():
+            if done.is_set():
+                return
+            footers.of(File(str(number), 1, ""), object)
+
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(read)
+        try:
+            for _ in range(2000):
+                pickle.loads(pickle.dumps(footers))
+        finally:
+            done.set()
+        reading.result()
 
 
 def test_memory_stays_within_two_windows(folder: Path) -> None:

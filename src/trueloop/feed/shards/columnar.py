@@ -85,6 +85,9 @@ class Footers:
     def __init__(self) -> None:
         self._kept: OrderedDict[str, Any] = OrderedDict()
 
+    def __reduce__(self) -> tuple[type[Footers], tuple[()]]:
+        return Footers, ()  # another process reads its own: threads may change these meanwhile
+
     def of(self, file: File, read: Callable[[], Any]) -> Any:
         """That of `file`."""
         found = self._kept.get(file.path)
