@@ -169,7 +169,7 @@ def _method(
         parents = [each for each in (receiver, *args) if isinstance(each, Tensor)]
         made = derive(m, node, *parents, graph=name not in shapes.WITHOUT_GRADIENT)
         made.shape = shapes.of_method(name, receiver.shape, args, kwargs)
-        made.dtype = "bool" if name in shapes.TESTS else None
+        made.dtype = shapes.dtype_of(name, receiver.dtype)
         statistics.notice(m, receiver, name, args, kwargs, made)
         return made
     if isinstance(receiver, Constant):

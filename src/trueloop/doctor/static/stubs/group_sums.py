@@ -19,8 +19,10 @@ def _bincount(call: LibraryCall) -> Value:
 
 @calls("torch.bincount")
 def _torch_bincount(call: LibraryCall) -> Value:
-    found = derive(call.machine, call.node, *_given(call))
-    _notice(call, call.arg(1, "weights"), found)
+    weights = call.arg(1, "weights")
+    found = derive(call.machine, call.node, *_given(call), graph=weights is not None)
+    found.dtype = "int64" if weights is None else None
+    _notice(call, weights, found)
     return found
 
 

@@ -205,6 +205,7 @@ def _reduce(call: LibraryCall) -> Value:
     made.shape = shapes.of_method(call.name, call.receiver.shape, call.args, call.kwargs)
     notice_statistic(call.machine, call.receiver, call.name, call.args, call.kwargs, made)
     if call.name == "sum":
+        made.dtype = shapes.dtype_of("sum", call.receiver.dtype)
         sum_over_classes(call, call.receiver, call.const(0, "dim"))
     if not call.args and "dim" not in call.kwargs:
         made.reduced = call.name
@@ -385,7 +386,7 @@ def any_function(call: LibraryCall) -> Value:
     shapes.note_parts(call, made, shapes.shape_of(first), call.arg(1), call.const(2, "dim", 0))
     if name in _PRODUCTS and len(call.args) == 2:
         made.activation = of_product(call.machine, call.args[0], call.args[1], call.node)
-    made.dtype = getattr(first, "dtype", None) if name in shapes.KEEP else None
+    made.dtype = shapes.dtype_of(name, getattr(first, "dtype", None))
     if name.endswith("_like"):
         made = Tensor(
             made=call.place, graph=False, loader=made.loader, shape=shapes.shape_of(first)

@@ -6,7 +6,7 @@ A size that may change from turn to turn, or that a loop was counted for, is not
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from trueloop.doctor.model.things import Size, Tensor
@@ -278,6 +278,11 @@ KEEP = frozenset(
     " log2 log10 exp2 frac reciprocal sinh cosh asin acos atan".split()
 )
 """Operations on one tensor that keep its shape."""
+_KEEPS_WHOLE_NUMBERS = frozenset(
+    "cuda cpu type_as clone contiguous detach abs neg square clamp clamp_min clamp_max clip sign flip"
+    " roll triu tril diagonal masked_select gather index_select amax amin".split()
+)
+"""Operations that give whole numbers of whole numbers, and truth values of truth values."""
 PAIRS = frozenset(
     "add sub subtract mul multiply div divide true_divide pow eq ne gt ge lt le greater less"
     " maximum minimum logical_and logical_or fmod remainder floor_divide where atan2".split()
@@ -295,7 +300,46 @@ WITHOUT_GRADIENT = TESTS | frozenset(
 """Operations that give whole numbers, true or false, or a draw: autograd records none of them."""
 WITHOUT_FRACTION = frozenset("bool int32 int64".split())
 """Types whose tensors have no gradient."""
+COUNTS = frozenset(
+    "argmax argmin argsort argwhere nonzero bucketize searchsorted multinomial bincount"
+    " count_nonzero".split()
+)
+"""Operations that give positions and numbers of elements."""
 REDUCE = frozenset("mean sum std var prod argmax argmin all any logsumexp median norm".split())
+
+
+def dtype_of(name: str, dtype: str | None) -> str | None:
+    """Of what an operation gives, on a tensor of type `dtype`."""
+    if name in TESTS:
+        return "bool"
+    if name in COUNTS:
+        return "int64"
+    if dtype not in WITHOUT_FRACTION:
+        return dtype if name in KEEP else None
+    if name in ("sum", "cumsum", "prod"):
+        return "int64"
+    return dtype if name in _KEEPS_WHOLE_NUMBERS else None
+
+
+def common_dtype(parts: Collection[Tensor]) -> str | None:
+    """The type that all of these have."""
+    found = {each.dtype for each in parts}
+    return found.pop() if len(found) == 1 else None
+
+
+BITWISE = (ast.BitAnd, ast.BitOr, ast.BitXor)
+
+
+def dtype_of_arithmetic(sign: ast.operator, left: Value, right: Value) -> str | None:
+    """Of `left <sign> right`, of which one at least is a tensor."""
+    tensors = [each for each in (left, right) if isinstance(each, Tensor)]
+    if isinstance(sign, BITWISE):
+        return next((each.dtype for each in tensors if each.dtype in WITHOUT_FRACTION), "bool")
+    found = common_dtype(tensors)
+    if found not in WITHOUT_FRACTION:
+        return found
+    is_whole = len(tensors) == 2 or any(type(constant(each)) is int for each in (left, right))
+    return found if is_whole and not isinstance(sign, ast.Div) else None
 
 
 def of_method(name: str, shape: Shape, args: list[Value], kwargs: dict[str, Value]) -> Shape:

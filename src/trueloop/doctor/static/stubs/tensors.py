@@ -161,7 +161,7 @@ def combine(m: Interpreter, sign: ast.operator, left: Value, right: Value, node:
     parents = list(mine)
     if not isinstance(other, Tensor):
         parents += tensors_in(m, other, node) if not _is_number(other) else []
-    made = derive(m, node, *parents, keeps_loss=True)
+    made = derive(m, node, *parents, graph=not isinstance(sign, shapes.BITWISE), keeps_loss=True)
     if isinstance(sign, ast.Div) and _takes_back_a_factor(m, left, node):
         made.reduced, made.divided = mine[0].reduced, mine[0].divided
     elif isinstance(sign, (ast.Mult, ast.Div)) and made.is_loss:
@@ -189,8 +189,7 @@ def combine(m: Interpreter, sign: ast.operator, left: Value, right: Value, node:
         made.terms = (left, right)
     if made.gradient or made.constant_terms or any(each.gradient for each in mine):
         constant_gradients.combine(m, made, sign, left, right)
-    dtypes = {each.dtype for each in mine}
-    made.dtype = mine[0].dtype if len(dtypes) == 1 else None
+    made.dtype = shapes.dtype_of_arithmetic(sign, left, right)
     made.shape = shapes.of_arithmetic(sign, left, right)
     if isinstance(sign, ast.MatMult):
         made.activation = of_product(m, left, right, node)
@@ -259,6 +258,7 @@ def add_up(m: Interpreter, source: Any, node: ast.AST) -> Value:
         return m.unknown(node, (source,))
     made = derive(m, node, *parents, keeps_loss=True)
     made.terms, made.padding = source, parents[0].padding
+    made.dtype = shapes.common_dtype(parents)
     if m.batch_turn() is None:
         made.loader = None  # outputs of a whole pass, and not of a batch
     constant_gradients.add_up(made, parents)
