@@ -186,7 +186,7 @@ def _asks_for_entry(node: ast.expr, value: Value) -> TypeGuard[ast.Compare]:
 
 def compare(m: Interpreter, sign: ast.cmpop, left: Any, right: Any, node: ast.expr) -> Value:
     """One comparison."""
-    kind = type(sign)
+    kind, left, right = type(sign), as_read(m, left), as_read(m, right)
     if is_count(left) or is_count(right):
         m.history.counts_asked += 1
     if kind in (ast.Is, ast.IsNot) or _is_none(left) or _is_none(right):
@@ -232,7 +232,7 @@ def _identity(
     if _is_none(left) and not _is_none(right):
         left, right = right, left
     if _is_none(right):
-        if isinstance(left, Unknown) or _may_be_none(left):
+        if isinstance(left, Unknown):
             key = m.key(left)
             return Unknown(key if negated else f"not {key}", (left,))
         return Constant(_is_none(left) != negated)
@@ -285,9 +285,12 @@ def _same_items(left: Sequence, right: object) -> bool | None:
     return same and left.kind == right.kind and len(left.values) == len(right.values)
 
 
-def _may_be_none(value: object) -> bool:
-    """An attribute of a library's object, which may be a method or any value."""
-    return isinstance(value, LibraryMethod) and find_method(value.receiver, value.name) is None
+def as_read(m: Interpreter, value: Any) -> Any:
+    """An attribute of a library's object, which may be a method or any value, where it is compared
+    or computed with: `AttrDict(options).steps > 1`."""
+    if isinstance(value, LibraryMethod) and find_method(value.receiver, value.name) is None:
+        return Unknown(m.key(value), (value.receiver,))
+    return value
 
 
 def _contained(

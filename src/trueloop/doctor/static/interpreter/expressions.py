@@ -178,6 +178,7 @@ def _has_models(value: Value) -> TypeGuard[Sequence]:
 
 def arithmetic(m: Interpreter, sign: ast.operator, left: Any, right: Any, node: ast.AST) -> Value:
     """One operation on two values."""
+    left, right = conditions.as_read(m, left), conditions.as_read(m, right)
     found = _arithmetic(m, sign, left, right, node)
     if not m.turns or m.batch_turn() is None:
         notice_arithmetic(m, sign, left, right, found, node)

@@ -34,6 +34,7 @@ from trueloop.doctor.static.interpreter.values import (
     DictValue,
     Function,
     Instance,
+    LibraryMethod,
     LibraryName,
     Method,
     Module,
@@ -256,8 +257,8 @@ class Interpreter(Surroundings, ABC):
             return value.symbol or self.written(value.value)
         if isinstance(value, Unknown):
             return value.key
-        if isinstance(value, LibraryName):
-            return value.name
+        if isinstance(value, LibraryMethod):
+            return f"{self.key(value.receiver)}.{value.name}"
         name = getattr(value, "name", "") or getattr(value, "key", "")
         return name or f"<{type(value).__name__} {self.number(value)}>"
 
