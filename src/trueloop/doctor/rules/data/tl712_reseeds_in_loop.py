@@ -41,10 +41,13 @@ In two iterations of one loop the same constant goes to torch's global generator
 `random`'s, if the loop draws from it), and an optimizer created before the loop steps in it, or
 parameters are updated by hand in each batch. Not reported: seeds that change with the loop, seeds
 inside `fork_rng` or a closure, a restored state, and loops over trials, folds or variants, each of
-which creates its own optimizer, which steps in one turn of the loop.
+which creates its own optimizer, which steps in one turn of the loop, or counts its own epochs from
+the start.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from trueloop.doctor.model.events import (
     Backward,
@@ -135,6 +138,8 @@ class ReseedsInLoop(Rule):
         for (loop, place), turns in self._seeded.items():
             repeats = len(turns) > len(set(turns.values()))
             if loop in inside and repeats and loop.kind in ("epochs", "batches"):
+                if _is_over_trainings(loop, event.turns):
+                    continue
                 stepped = [len(made) for (_, each), made in self._stepped.items() if each is loop]
                 if 2 * len(turns) < max(stepped, default=0):
                     continue  # before a picture now and then
@@ -147,6 +152,13 @@ class ReseedsInLoop(Rule):
                     " `torch.random.fork_rng()` or a separate generator for them.",
                     related=[(loop.place, "the loop"), (event.place, "the update")],
                 )
+
+
+def _is_over_trainings(loop: Loop, turns: Sequence[Turn]) -> bool:
+    """It goes through models or tasks, and a count of epochs begins anew for each of them."""
+    loops = [turn.loop for turn in turns]
+    within = loops[loops.index(loop) + 1 :]
+    return not loop.counted and any(each.kind == "epochs" and each.counted for each in within)
 
 
 def _text(seed: object) -> str:
