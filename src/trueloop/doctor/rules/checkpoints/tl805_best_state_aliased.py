@@ -88,6 +88,9 @@ class BestStateAliased(Rule):
         """The tensors on the old device are not updated any more: the state dict is a copy."""
         if not event.device or self._devices.get(event.model) == event.device:
             return
+        for other in self._devices:  # a wrapper, whose module was moved alone
+            if event.model.covers(other) or other.covers(event.model):
+                self._devices[other] = event.device
         self._devices[event.model] = event.device
         for state in [*self._taken]:
             if isinstance(state.owner, Model) and event.model.covers(state.owner):
