@@ -1,4 +1,4 @@
-"""A call that Python refuses, in the branch of one option: what it would have made is never seen."""
+"""A call that Python refuses, in the branch of one option: what it would make never exists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A seed that each of several trainings begins with, and one that each epoch begins with (TL712)."""
+"""A seed for each of several trainings, and one for each epoch (TL712)."""
 
 from __future__ import annotations
 

@@ -379,7 +379,8 @@ def _inside_decorators(
     if any(id(each) in m.sites for each in _tests_before_values(function.node)):
         # `if kind == "a": return x`, `elif kind == "b": return y`, and perhaps `else: raise`.
         return m.unknown(function.node)
-    return NONE
+    m.returned = Constant(None), function.node
+    return m.returned[0]
 
 
 @once

@@ -68,6 +68,8 @@ def failure_of(m: Interpreter, source: str, names: list[str], near: Module) -> s
     empty if it is not certain. Only files beside the program or below it count: elsewhere Python
     may find a different file."""
     folder = os.path.dirname(os.path.abspath(near.path))
+    if why := _misses_a_package(m, source, near, folder):
+        return why
     found = _module_below(m, source, near, folder)
     if found is None or _sets_path(near.tree) or _is_above(m, folder, source):
         return ""
@@ -75,6 +77,16 @@ def failure_of(m: Interpreter, source: str, names: list[str], near: Module) -> s
         if _lacks(found, name):
             return f"`{os.path.basename(found.path)}` has no `{name}`"
     return _failure_within(m, source, near, folder)
+
+
+def _misses_a_package(m: Interpreter, source: str, near: Module, folder: str) -> str:
+    """Beside the program is a file of the first name of `source`, where a folder is needed."""
+    head, _, inner = source.partition(".")
+    file = os.path.join(folder, f"{head}.py")
+    if not inner or m.project.find(head, near) != file or m.project.find(source, near) is not None:
+        return ""
+    is_sure = not (os.path.isdir(os.path.join(folder, head)) or _sets_path(near.tree))
+    return f"`{head}.py` is not a package, so there is no `{source}`" if is_sure else ""
 
 
 def _failure_within(m: Interpreter, source: str, near: Module, folder: str) -> str:

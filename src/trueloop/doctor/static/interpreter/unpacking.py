@@ -30,6 +30,8 @@ def unpack(
     if isinstance(value, Instance):
         held = container_in(value)
         value = held if isinstance(held, Sequence) else value
+    if isinstance(value, Constant) and m.returned is not None and m.returned[0] is value:
+        _refuse_nothing(m, m.returned[1], count, node)
     if isinstance(value, Sequence):
         values = value.values
         if m.returned is not None and m.returned[0] is value and starred is None:
@@ -69,6 +71,26 @@ def _refuse_other_lengths(m: Interpreter, function: ast.AST, count: int, node: a
         values = " or ".join(map(str, sorted(returned)))
         why = f"`{name}` returns {values} values, which are unpacked into {count} names"
         raise ProgramFailsError(m.place(node), why)
+
+
+def _refuse_nothing(m: Interpreter, function: ast.AST, count: int, node: ast.AST) -> None:
+    """A function that has no value to return gives None."""
+    if m.must_succeed and _never_returns_a_value(function):
+        name = getattr(function, "name", "the function")
+        why = f"`{name}` returns None, which is unpacked into {count} names"
+        raise ProgramFailsError(m.place(node), why)
+
+
+@once
+def _never_returns_a_value(function: ast.AST) -> bool:
+    """It has statements of its own (it is no placeholder that a subclass replaces), and no
+    decorator."""
+    if not isinstance(function, ast.FunctionDef) or function.decorator_list:
+        return False
+    has_value = any(each.value is not None for each in nodes_of(function, ast.Return))
+    yields = bool(nodes_of(function, ast.Yield)) or bool(nodes_of(function, ast.YieldFrom))
+    acts = any(not isinstance(each, ast.Pass | ast.Raise | ast.Expr) for each in function.body)
+    return acts and not has_value and not yields
 
 
 @once

@@ -9,6 +9,7 @@ AREAS = (
     "builtins",
     "dictionaries",
     "entry_points",
+    "argument_parsers",
     "autograd_modes",
     "modules",
     "modes",
