@@ -180,8 +180,8 @@ class Scheduler(Thing):
     calls_between_samples: int = 0  # of `step()` (live)
     sampled_calls: int = 0
     rates: list[tuple[int, float]] = field(default_factory=list, repr=False)  # by position (live)
-    own_step: bool = False
-    """Its class has methods of the user's own that may set learning rates."""
+    own_step: bool = False  # its class has methods of the user's own that may set learning rates
+    read_counts: frozenset[int] = frozenset()  # numbers that a `LambdaLR`'s function reads (live)
 
 
 RATES_UNTOUCHED = frozenset(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import sys
 from functools import partial
 from types import FrameType
@@ -208,6 +209,7 @@ def _stepped(
     if thing.first_count is None:
         thing.first_count = count
         definition = source_map.function_around(recorder.place(frame))
+        thing.read_counts = _counts_read(scheduler) if count == 0 else frozenset()
         thing.only_drawn = definition is not None and only_draws(definition)
         if count == 0:
             thing.rates.append((0, 1.0 if before is None else before))
@@ -225,3 +227,13 @@ def _stepped(
         scheduler=thing,
         metric=metric,
     )
+
+
+def _counts_read(scheduler: LRScheduler) -> frozenset[int]:
+    """The whole numbers around a `LambdaLR`'s functions: one may be the epoch that a run resumes
+    at."""
+    given = inspection.held(scheduler, "lr_lambdas")
+    functions = [each for each in given if inspect.isfunction(each)] if type(given) is list else []
+    around = (inspect.getclosurevars(each) for each in functions)
+    values = (value for each in around for held in each[:2] for value in held.values())
+    return frozenset(value for value in values if type(value) is int and value > 0)

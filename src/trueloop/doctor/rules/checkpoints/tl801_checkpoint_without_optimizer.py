@@ -46,7 +46,8 @@ weights loads a state. In a running program the count may also be in the file's 
 that begins again beside an optimizer that was restored is reported too, also a `ReduceLROnPlateau`,
 which waits its whole patience again. Not reported: weights that are loaded for fine-tuning (a part
 of the model is new, or the file lacks some) or evaluation, an epoch that is only printed,
-optimizers without state, and code that cannot be read and gets the checkpoint. A test whether the
+optimizers without state, a `LambdaLR` whose function adds the saved epoch to its own count, and
+code that cannot be read and gets the checkpoint. A test whether the
 file has an entry (`if name in checkpoint["optimizers"]`) holds: the program's own files have it. A
 program that evaluates and ends by an option that nothing switches off trains nothing.
 """
@@ -63,10 +64,11 @@ from trueloop.doctor.model.events import (
     SchedulerStep,
     StateDictLoaded,
 )
+from trueloop.doctor.model.file_origins import checkpoint_of
 from trueloop.doctor.model.measurements import LoadedPartReplaced
 from trueloop.doctor.model.things import NOWHERE, Checkpoint, Loop, Model, Optimizer, Scheduler
 from trueloop.doctor.rules.base import Rule
-from trueloop.doctor.rules.shared.evidence import called, checkpoint_of
+from trueloop.doctor.rules.shared.evidence import called
 from trueloop.doctor.rules.shared.passes import may_train
 
 
@@ -160,7 +162,8 @@ class CheckpointWithoutOptimizer(Rule):
             return
         if any(self._resumed.keys().isdisjoint(loops) for loops in self._ticks.pop(scheduler, ())):
             self._positioned.add(scheduler)
-        if "last_epoch" in scheduler.attributes:
+        begins_at = {turn.loop.begins_at for turn in event.turns if turn.loop in self._resumed}
+        if "last_epoch" in scheduler.attributes or begins_at & scheduler.read_counts:
             self._positioned.add(scheduler)  # by hand
         if scheduler in self._positioned or scheduler.first_count != 0 or self._unclear:
             return

@@ -48,10 +48,11 @@ the prefix.
 from __future__ import annotations
 
 from trueloop.doctor.model.events import Ended, FileLoaded, FileSaved, StateDictLoaded
+from trueloop.doctor.model.file_origins import checkpoint_of
 from trueloop.doctor.model.findings import Location, Remedy, Replace
 from trueloop.doctor.model.things import Model, StateDict
 from trueloop.doctor.rules.base import Rule
-from trueloop.doctor.rules.shared.evidence import checkpoint_of, state_dicts_in
+from trueloop.doctor.rules.shared.evidence import state_dicts_in
 from trueloop.doctor.rules.shared.own_files import OwnFiles
 
 _WRAPPERS = {

@@ -79,10 +79,10 @@ from trueloop.doctor.model.events import (
     Used,
     ZeroGrad,
 )
+from trueloop.doctor.model.file_origins import checkpoint_of
 from trueloop.doctor.model.findings import Insert, Location, Remedy
 from trueloop.doctor.model.things import Model, Optimizer, Turn
 from trueloop.doctor.rules.base import Rule
-from trueloop.doctor.rules.shared.evidence import checkpoint_of
 from trueloop.doctor.rules.shared.mode_effects import effects
 from trueloop.doctor.rules.shared.own_files import OwnFiles
 from trueloop.doctor.rules.shared.passes import (

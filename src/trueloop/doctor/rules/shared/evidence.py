@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 from trueloop.doctor.model.events import Backward, Event, Seeded, Used
 from trueloop.doctor.model.findings import Location
-from trueloop.doctor.model.known_values import Unknown, Value, contents
+from trueloop.doctor.model.known_values import Value, contents
 from trueloop.doctor.model.things import (
-    Checkpoint,
     Dataset,
     Loader,
     Loop,
@@ -76,19 +75,6 @@ def lineage(dataset: Dataset | None) -> Iterator[Dataset]:
 def called(thing: Thing | None, otherwise: str) -> str:
     """The user's name for a thing in quotes, or what it is."""
     return f"`{thing.name}`" if thing is not None and thing.name else otherwise
-
-
-def checkpoint_of(value: object, depth: int = 6) -> Checkpoint | None:
-    """The file's contents that a value was read from."""
-    if isinstance(value, Checkpoint):
-        return value
-    if depth == 0 or not isinstance(value, Unknown):
-        return None
-    for part in value.of:
-        found = checkpoint_of(part, depth - 1)
-        if found is not None:
-            return found
-    return None
 
 
 def wrapped(model: Model, *wrappers: str) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from trueloop.doctor.model.events import FileDownloaded, FileLoaded, FileSaved
+from trueloop.doctor.model.file_origins import checkpoint_of
 from trueloop.doctor.model.file_paths import FilePath
 from trueloop.doctor.model.known_values import DictValue
 from trueloop.doctor.model.things import Checkpoint
-from trueloop.doctor.rules.shared.evidence import checkpoint_of
 
 IN_MEMORY = "<memory>"
 

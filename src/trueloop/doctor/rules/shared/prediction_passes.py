@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from trueloop.doctor.model.events import Ended, ModelForward, StateDictLoaded
+from trueloop.doctor.model.file_origins import checkpoint_of
 from trueloop.doctor.model.things import Model
-from trueloop.doctor.rules.shared.evidence import checkpoint_of
 from trueloop.doctor.rules.shared.passes import switches
 
 _IN_BETWEEN = frozenset(

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from trueloop.doctor.model.arithmetic import computed
+from trueloop.doctor.model.file_origins import checkpoint_of
 from trueloop.doctor.model.known_values import OpaqueObject, Unknown
 from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.static.interpreter.expressions import evaluate
@@ -16,7 +17,14 @@ from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.parameter_binding import bind_parameters
 from trueloop.doctor.static.interpreter.survey import last_name
 from trueloop.doctor.static.interpreter.syntax import once, written
-from trueloop.doctor.static.interpreter.values import Constant, Function, Method, Scope, Value
+from trueloop.doctor.static.interpreter.values import (
+    Constant,
+    Function,
+    Method,
+    Scope,
+    Sequence,
+    Value,
+)
 
 _NAMES: dict[str, Callable[..., float]] = {
     name: getattr(math, name)
@@ -75,6 +83,20 @@ def length_of_function(m: Interpreter, given: Value | None) -> FunctionLength | 
         if any(_ends_there(function, names, text) for names in _trials(known, unknown, text)):
             return FunctionLength(value, text)
     return None
+
+
+def counts_on(m: Interpreter, given: Value | None) -> bool:
+    """The function, or one of a list of them, adds a number from a checkpoint to its own count:
+    `lambda epoch: 0.9 ** (epoch + checkpoint["epoch"])`."""
+    for each in given.values if isinstance(given, Sequence) else [given]:
+        scope = _bound(m, each, Unknown("step"))
+        if scope is None or scope.function is None:
+            continue
+        names = _read(scope.function.node)
+        m.spend(len(names), scope.function.node)
+        if any(checkpoint_of(evaluate(m, each, scope)) is not None for each in names):
+            return True
+    return False
 
 
 def _bound(m: Interpreter, given: Value | None, step: Value) -> Scope | None:

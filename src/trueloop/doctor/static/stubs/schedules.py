@@ -33,7 +33,7 @@ from trueloop.doctor.static.interpreter.values import (
     constant,
 )
 from trueloop.doctor.static.stubs.options import option_default, options_of
-from trueloop.doctor.static.stubs.rate_functions import length_of_function
+from trueloop.doctor.static.stubs.rate_functions import counts_on, length_of_function
 from trueloop.doctor.static.stubs.watched_scores import origins_of_score
 
 _WARMUP = ("num_warmup_steps", "num_training_steps")
@@ -144,6 +144,7 @@ def _made(call: LibraryCall, kind: str, first: int = 0) -> Scheduler:
     fill(call, made, first=first)
     # What comes after the listed ones is `last_epoch`.
     begins_later = len(call.args) > 1 + len(SIGNATURES.get(kind, call.args))
+    begins_later |= kind == "LambdaLR" and counts_on(call.machine, call.arg(1, "lr_lambda"))
     if not (call.open or begins_later or _is_brought_forward(call.machine)):
         made.first_count = 0
     call.emit(Made, thing=made, dropped=not call.result_used)
