@@ -117,5 +117,5 @@ def test_a_file_that_is_taken_for_a_package(imported: str, folder: str, ending: 
     if folder:
         Path(folder).mkdir()
         Path(folder, "plots.py").write_text("def show(): pass")
-    why = "`tools.py` is not a package, so there is no `tools.plots`"
+    why = "`tools.py` is not a package: `tools.plots` cannot be imported"
     assert ends(first=imported) == (why if ending else "")

@@ -155,7 +155,7 @@ class ReseedsInLoop(Rule):
 
 
 def _is_over_trainings(loop: Loop, turns: Sequence[Turn]) -> bool:
-    """It goes through models or tasks, and a count of epochs begins anew for each of them."""
+    """It goes through models or tasks, and each of them is trained from the first epoch on."""
     loops = [turn.loop for turn in turns]
     within = loops[loops.index(loop) + 1 :]
     return not loop.counted and any(each.kind == "epochs" and each.counted for each in within)

@@ -285,7 +285,7 @@ def _same_items(left: Sequence, right: object) -> bool | None:
     return same and left.kind == right.kind and len(left.values) == len(right.values)
 
 
-def as_read(m: Interpreter, value: Any) -> Any:
+def as_read(m: Interpreter, value: Value) -> Value:
     """An attribute of a library's object, which may be a method or any value, where it is compared
     or computed with: `AttrDict(options).steps > 1`."""
     if isinstance(value, LibraryMethod) and find_method(value.receiver, value.name) is None:

@@ -86,7 +86,7 @@ def _misses_a_package(m: Interpreter, source: str, near: Module, folder: str) ->
     if not inner or m.project.find(head, near) != file or m.project.find(source, near) is not None:
         return ""
     is_sure = not (os.path.isdir(os.path.join(folder, head)) or _sets_path(near.tree))
-    return f"`{head}.py` is not a package, so there is no `{source}`" if is_sure else ""
+    return f"`{head}.py` is not a package: `{source}` cannot be imported" if is_sure else ""
 
 
 def _failure_within(m: Interpreter, source: str, near: Module, folder: str) -> str:

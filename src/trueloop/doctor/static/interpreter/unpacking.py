@@ -83,8 +83,7 @@ def _refuse_nothing(m: Interpreter, function: ast.AST, count: int, node: ast.AST
 
 @once
 def _never_returns_a_value(function: ast.AST) -> bool:
-    """It has statements of its own (it is no placeholder that a subclass replaces), and no
-    decorator."""
+    """It has statements, unlike a placeholder that a subclass replaces, and no decorator."""
     if not isinstance(function, ast.FunctionDef) or function.decorator_list:
         return False
     has_value = any(each.value is not None for each in nodes_of(function, ast.Return))

@@ -9,7 +9,7 @@ from trueloop.doctor.static.interpreter.values import Constant, OpaqueObject, Va
 _NO_TYPES = frozenset({"int", "float", "str", "store_true", "store_false"})
 """Texts that are given as a `type`, and that no parser registers under such a name."""
 _OF_VALUES = ("type", "nargs", "choices")
-"""What an option that takes a value may have, and a flag may not."""
+"""Arguments of options that take a value: a flag may not have them."""
 _FLAGS = frozenset({"-h", "--help"})
 _OPEN = frozenset({"parents", "conflict_handler", "add_help"})
 """With these a parser has other flags at first, or takes one twice."""
