@@ -119,3 +119,25 @@ def test_a_file_that_is_taken_for_a_package(imported: str, folder: str, ending: 
         Path(folder, "plots.py").write_text("def show(): pass")
     why = "`tools.py` is not a package: `tools.plots` cannot be imported"
     assert ends(first=imported) == (why if ending else "")
+
+
+@pytest.mark.parametrize(
+    ("other", "folder", "ending"),
+    [("rows", "", True), ("absent", "", False), ("rows", "tools", False), ("near", "", False)],
+)
+def test_a_file_above_the_program_is_taken_for_a_package(
+    other: str, folder: str, ending: bool
+) -> None:
+    """Python looks there only if it imports something else from there."""
+    Path("pyproject.toml").touch()
+    Path("tools.py").write_text("def show(): pass")
+    Path("rows.py").write_text("read = print")
+    Path("scripts").mkdir()
+    Path("scripts/near.py").write_text("read = print")
+    if folder:
+        Path(folder).mkdir()
+    first = f"from {other} import read\nfrom tools.plots import show"
+    text = PROGRAM.format(first=first, body="pass", parser="", option="", named="args.none")
+    Path("scripts/main.py").write_text(text)
+    outcome = check(["scripts/main.py"], Configs())
+    assert [each.code for each in outcome.findings] == ([] if ending else ["TL102"])

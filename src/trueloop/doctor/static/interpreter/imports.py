@@ -80,13 +80,27 @@ def failure_of(m: Interpreter, source: str, names: list[str], near: Module) -> s
 
 
 def _misses_a_package(m: Interpreter, source: str, near: Module, folder: str) -> str:
-    """Beside the program is a file of the first name of `source`, where a folder is needed."""
+    """Python finds a file of the first name of `source`, where a folder is needed."""
     head, _, inner = source.partition(".")
-    file = os.path.join(folder, f"{head}.py")
-    if not inner or m.project.find(head, near) != file or m.project.find(source, near) is not None:
+    file = m.project.find(head, near) if inner else None
+    if file is None or os.path.basename(file) == "__init__.py" or m.project.find(source, near):
         return ""
-    is_sure = not (os.path.isdir(os.path.join(folder, head)) or _sets_path(near.tree))
+    beside = os.path.dirname(file)
+    if beside != folder and not _looks_into(m, beside, head, near):
+        return ""
+    is_sure = not (os.path.isdir(os.path.join(beside, head)) or _sets_path(near.tree))
     return f"`{head}.py` is not a package: `{source}` cannot be imported" if is_sure else ""
+
+
+def _looks_into(m: Interpreter, folder: str, head: str, near: Module) -> bool:
+    """Python looks for modules in a folder above the program: it imports a different one from
+    there, too."""
+    imports = (each for each in near.tree.body if isinstance(each, ast.ImportFrom))
+    sources = [each.module for each in imports if each.module and not each.level]
+    others = [each for each in sources if each.partition(".")[0] != head]
+    places = [os.path.join(folder, each.replace(".", os.sep)) for each in others]
+    found = [m.project.find(each, near) or "" for each in others]
+    return any(path.startswith(place) for path, place in zip(found, places, strict=True))
 
 
 def _failure_within(m: Interpreter, source: str, near: Module, folder: str) -> str:
