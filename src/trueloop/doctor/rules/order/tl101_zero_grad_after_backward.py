@@ -49,7 +49,8 @@ its parameters comes after the last `backward()` that feeds them, and the next e
 be read), gradients that a different optimizer of the same parameters has applied before, a
 `zero_grad()` under a condition that the step does not share (a skipped batch), the two backward
 passes of SAM, correct closures, a `step` of the user's own that updates or takes the gradients out
-before it clears, and pairs of optimizers with separate parameters.
+before it clears, pairs of optimizers with separate parameters, and a `zero_grad()` with the
+`backward()` of a new loss right after it.
 """
 
 from __future__ import annotations
@@ -118,6 +119,11 @@ class ZeroGradAfterBackward(StepRule):
             return None
         if not _one_stretch(last, clear) or _belongs_to_others(step, last, clear, later):
             return None
+        if not side_by_side(last, clear) and any(
+            isinstance(event, Backward) and side_by_side(clear, event)
+            for event in later[later.index(clear) :]
+        ):
+            return None  # clear, backward, step: whether that backward is enough is for TL108
         if last.create_graph and any(isinstance(event, Backward) for event in later):
             return None  # a later loss may go through these gradients: weights that a step has made
         if step.optimizer.own_step and any(_updates(event, optimizer) for event in later):
