@@ -209,6 +209,15 @@ def test_a_learning_rate_that_lasts_is_not_skipped(made: str, severity: str) -> 
     assert ("first learning rate is skipped" in found.message) is (severity == "warning")
 
 
+@pytest.mark.parametrize(
+    ("length", "severity"), [("49", "warning"), ("50", "advice"), ("rounds()", "warning")]
+)
+def test_one_step_of_a_long_cosine_is_little(length: str, severity: str) -> None:
+    (found,) = findings(f"L.CosineAnnealingLR(optimizer, {length})", head=TICK)
+    assert (found.code, found.severity) == ("TL601", severity)
+    assert "first learning rate is skipped" in found.message
+
+
 def test_tick_is_moved_behind_the_loop() -> None:
     (found,) = findings("L.StepLR(optimizer, 30)", head=TICK)
     (move,) = found.remedies

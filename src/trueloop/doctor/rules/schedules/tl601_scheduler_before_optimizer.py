@@ -41,9 +41,9 @@ In at least two iterations of the loop that contains it, `scheduler.step()` come
 of the same optimizer follows, and no optimizer step came before the first one. Not reported: calls
 under a condition (`if epoch > 0:`), with an explicit epoch (`scheduler.step(epoch)`), or in a
 separate loop (to restore a position), schedules whose `last_epoch` is set by hand, and those of
-other libraries or of a fork of torch. Advice where the schedule steps at every batch, and where a
-learning rate stays the same for five steps or more (`StepLR`, `MultiStepLR`): nobody notices one
-step in many.
+other libraries or of a fork of torch. Advice where the schedule steps at every batch, where a
+learning rate stays the same for five steps or more (`StepLR`, `MultiStepLR`), and where a cosine
+has 50 steps or more: nobody notices one step in many.
 """
 
 from __future__ import annotations
@@ -88,11 +88,13 @@ class SchedulerBeforeOptimizer(ScheduleRule):
             related=[(step.place, "the optimizer's step")],
             fix=f"Call the scheduler's `step()` after `{optimizer}.step()`.",
             remedies=_move(call, step),
-            severity="advice" if often or _stays(scheduler) else None,
+            severity="advice" if often or _stays(scheduler) or _is_slow(scheduler) else None,
         )
 
 
 _LONG = 5
+_SLOW = 50
+"""Steps of a cosine, each of which moves the rate by 3% of the first one at most."""
 
 
 def _effect(scheduler: Scheduler) -> str:
@@ -110,6 +112,15 @@ def _stays(scheduler: Scheduler) -> bool:
         milestones = given.get("milestones")
         return not isinstance(milestones, list) or not milestones or _is_long(milestones[0])
     return False
+
+
+def _is_slow(scheduler: Scheduler) -> bool:
+    """A cosine of so many steps that two neighbours hardly differ: by itself, or without options."""
+    if scheduler.kind != "CosineAnnealingLR":
+        return False
+    given = symbolic.number(symbolic.parse(scheduler.arguments.get("T_max")))
+    length = scheduler.option_defaults.get("T_max") if given is None else given
+    return isinstance(length, (int, float)) and length >= _SLOW
 
 
 def _is_long(size: int | str | None) -> bool:
