@@ -119,11 +119,8 @@ class ZeroGradAfterBackward(StepRule):
             return None
         if not _one_stretch(last, clear) or _belongs_to_others(step, last, clear, later):
             return None
-        if not side_by_side(last, clear) and any(
-            isinstance(event, Backward) and side_by_side(clear, event)
-            for event in later[later.index(clear) :]
-        ):
-            return None  # clear, backward, step: whether that backward is enough is for TL108
+        if _begins_anew(clear, later):
+            return None
         if last.create_graph and any(isinstance(event, Backward) for event in later):
             return None  # a later loss may go through these gradients: weights that a step has made
         if step.optimizer.own_step and any(_updates(event, optimizer) for event in later):
@@ -161,6 +158,15 @@ def _one_stretch(backward: Backward, clear: ZeroGrad) -> bool:
     turn = micro(backward)
     before = {id(each.loop): each.index for each in backward.turns if each != turn}
     return all(before.get(id(each.loop), each.index) == each.index for each in clear.turns)
+
+
+def _begins_anew(clear: ZeroGrad, later: list[Event]) -> bool:
+    """A different optimizer has stepped on the earlier loss, and a new loss goes backward right
+    after the clearing: whether it reaches the parameters is for TL108."""
+    at = later.index(clear)
+    return any(isinstance(event, OptimizerStep) for event in later[:at]) and any(
+        isinstance(event, Backward) and side_by_side(clear, event) for event in later[at:]
+    )
 
 
 def _updates(event: Event, optimizer: Optimizer) -> bool:

@@ -115,7 +115,7 @@ def _stays(scheduler: Scheduler) -> bool:
 
 
 def _is_slow(scheduler: Scheduler) -> bool:
-    """A cosine of so many steps that two neighbours hardly differ: by itself, or without options."""
+    """A cosine of so many steps, perhaps by an option's default, that neighbours hardly differ."""
     if scheduler.kind != "CosineAnnealingLR":
         return False
     given = symbolic.number(symbolic.parse(scheduler.arguments.get("T_max")))
