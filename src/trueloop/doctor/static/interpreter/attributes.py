@@ -262,6 +262,8 @@ def write(m: Interpreter, owner: Any, name: str, value: Any, node: ast.AST) -> N
     elif isinstance(owner, Optimizer) and name == "param_groups":
         set_groups(m, owner, value, node)
     elif isinstance(owner, (Thing, Instance, OpaqueObject, Unknown)):
+        if name in owner.attributes and _is_empty(value):
+            m.history.empty()
         owner.attributes[name] = value
         if isinstance(owner, Unknown):
             set_gradient(m, None, name, value, node)
@@ -446,3 +448,12 @@ def _store(
             what=m.place(m.assigned) if m.assigned is not None else NOWHERE,
             let_go=is_let_go(m, node, node.value),
         )  # fmt: skip
+
+
+def _is_empty(value: Value) -> bool:
+    """A new list, dict or count."""
+    if isinstance(value, Sequence):
+        return not value.values
+    if isinstance(value, DictValue):
+        return not (value.entries or value.rest)
+    return isinstance(value, Constant) and value.value == 0 and value.value is not False

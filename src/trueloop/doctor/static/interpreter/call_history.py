@@ -103,6 +103,10 @@ class CallHistory:
         else:
             self.written.append(getattr(owner, "born", 0))
 
+    def empty(self) -> None:
+        """Note that something is begun anew, which every call has to do: turns fill it again."""
+        self.heard += 1
+
     def hear(self, kind: type[Event], fields: dict[str, Any]) -> None:
         """Count an event, unless it only repeats what an earlier call has shown."""
         if kind is LoopEntered or kind is LoopLeft:

@@ -468,6 +468,7 @@ def _insert(call: LibraryCall) -> Value:
 
 @methods(Sequence, "clear")
 def _clear(call: LibraryCall) -> Value:
+    call.machine.history.empty()
     call.receiver.values.clear()
     call.receiver.turns, call.receiver.total = call.machine.turns_begun, None
     call.receiver.uncounted, call.receiver.grown = bool(call.machine.guards), False
