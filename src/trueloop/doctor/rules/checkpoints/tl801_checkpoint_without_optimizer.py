@@ -47,9 +47,9 @@ that begins again beside an optimizer that was restored is reported too, also a 
 which waits its whole patience again. Not reported: weights that are loaded for fine-tuning (a part
 of the model is new, or the file lacks some) or evaluation, an epoch that is only printed,
 optimizers without state, a `LambdaLR` whose function adds the saved epoch to its own count, and
-code that cannot be read and gets the checkpoint. A test whether the
-file has an entry (`if name in checkpoint["optimizers"]`) holds: the program's own files have it. A
-program that evaluates and ends by an option that nothing switches off trains nothing.
+code that cannot be read and gets the checkpoint. A test whether the file has an entry (`if name in
+checkpoint["optimizers"]`) holds: the program's own files have it. A program that evaluates and ends
+by an option that nothing switches off trains nothing.
 """
 
 from __future__ import annotations

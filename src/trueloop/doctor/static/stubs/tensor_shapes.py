@@ -279,8 +279,8 @@ KEEP = frozenset(
 )
 """Operations on one tensor that keep its shape."""
 _KEEPS_WHOLE_NUMBERS = frozenset(
-    "cuda cpu type_as clone contiguous detach abs neg square clamp clamp_min clamp_max clip sign"
-    " flip roll triu tril diagonal masked_select gather index_select amax amin".split()
+    "clone detach abs neg square clamp clamp_min clamp_max clip sign flip roll triu tril diagonal"
+    " masked_select gather index_select amax amin".split()
 )
 """Operations that give whole numbers of whole numbers, and truth values of truth values."""
 PAIRS = frozenset(
