@@ -141,3 +141,15 @@ def test_a_file_above_the_program_is_taken_for_a_package(
     Path("scripts/main.py").write_text(text)
     outcome = check(["scripts/main.py"], Configs())
     assert [each.code for each in outcome.findings] == ([] if ending else ["TL102"])
+
+
+def test_a_program_of_a_package_may_be_run_from_above() -> None:
+    """With `python -m scripts.main` Python does not look beside the program."""
+    Path("scripts").mkdir()
+    for name in ("tools", "near"):
+        Path(f"scripts/{name}.py").write_text("read = print")
+    first = "from scripts.near import read\nfrom tools.plots import show"
+    text = PROGRAM.format(first=first, body="pass", parser="", option="", named="args.none")
+    Path("scripts/main.py").write_text(text)
+    for path in ("scripts/main.py", "."):
+        assert [each.code for each in check([path], Configs()).findings] == ["TL102"]

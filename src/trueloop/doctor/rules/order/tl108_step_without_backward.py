@@ -48,7 +48,7 @@ is cleared and steps, and no `backward()` anywhere can reach its parameters, or 
 networks, whose gradients are cleared before each step. The same for one of several steps in an
 iteration, where all gradients are applied by the others. In a running program, none of its
 parameters had a gradient at any step. Not reported: gradients of parameters that are written by
-hand or taken by `autograd.grad`, losses or optimizers that are passed to code that cannot be read
+hand or, in source, taken by `autograd.grad`, losses or optimizers that are passed to unread code
 (it may call `backward()`), code with a `backward` that the reader did not come to (other than in
 the branch for a different option), and optimizer classes with their own `step()`.
 """
@@ -103,6 +103,8 @@ class StepWithoutBackward(StepRule):
         """Models that ran with gradients."""
         self._unsure = False
         """A gradient may come from elsewhere."""
+        self._is_taken = False
+        """So may one that was returned; whether it was written is seen in a running program."""
         self._escapes: list[GraphEscaped] = []
         self._fed: set[Optimizer] = set()
         """They had a gradient at some time."""
@@ -115,7 +117,7 @@ class StepWithoutBackward(StepRule):
         """Gradients themselves are seen, at each step."""
 
     def on_grad_taken(self, event: GradTaken) -> None:
-        self._unsure |= event.of_parameters
+        self._is_taken |= event.of_parameters
 
     def on_graph_escaped(self, event: GraphEscaped) -> None:
         if not LEAVES_ALONE.search(event.callee):
@@ -176,7 +178,7 @@ class StepWithoutBackward(StepRule):
                 self.refute(place)
 
     def _check(self) -> None:
-        if self._unsure:
+        if self._unsure or (self._is_taken and not self._live):
             return
         for optimizer in self.timeline.optimizers:
             if not is_plain(optimizer) or optimizer.frozen_groups:

@@ -104,7 +104,7 @@ class CallHistory:
             self.written.append(getattr(owner, "born", 0))
 
     def empty(self) -> None:
-        """Note that something is begun anew, which every call has to do: turns fill it again."""
+        """Note that a list or a count begins again, which every call has to do: turns fill it."""
         self.heard += 1
 
     def hear(self, kind: type[Event], fields: dict[str, Any]) -> None:

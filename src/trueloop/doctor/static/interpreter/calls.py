@@ -307,9 +307,9 @@ def _enter(
     on_yield: Callable[[Value], Value] | None,
 ) -> Value:
     definition = function.node
-    if not rest and is_refused(function, args, kwargs, node):
+    if not (rest or m.is_notebook) and is_refused(function, args, kwargs, node):
         if not m.must_succeed:
-            return m.unknown(node, args)  # only these options, or this cell, end with a TypeError
+            return m.unknown(node, args)  # only with these options it ends
         name = function.name.removesuffix(".__init__")
         raise ProgramFailsError(m.place(node), f"`{name}` does not take these arguments")
     scope = Scope(function.module, function.scope, function, function.owner)

@@ -85,22 +85,28 @@ def _misses_a_package(m: Interpreter, source: str, near: Module, folder: str) ->
     file = m.project.find(head, near) if inner else None
     if file is None or os.path.basename(file) == "__init__.py" or m.project.find(source, near):
         return ""
-    beside = os.path.dirname(file)
-    if beside != folder and not _looks_into(m, beside, head, near):
+    beside, others = os.path.dirname(file), _folders_of_others(m, head, near, folder)
+    is_sure = others <= {folder} if beside == folder else beside in others
+    if not is_sure or os.path.isdir(os.path.join(beside, head)) or _sets_path(near.tree):
         return ""
-    is_sure = not (os.path.isdir(os.path.join(beside, head)) or _sets_path(near.tree))
-    return f"`{head}.py` is not a package: `{source}` cannot be imported" if is_sure else ""
+    return f"`{head}.py` is not a package: `{source}` cannot be imported"
 
 
-def _looks_into(m: Interpreter, folder: str, head: str, near: Module) -> bool:
-    """Python looks for modules in a folder above the program: it imports a different one from
-    there, too."""
-    imports = (each for each in near.tree.body if isinstance(each, ast.ImportFrom))
-    sources = [each.module for each in imports if each.module and not each.level]
-    others = [each for each in sources if each.partition(".")[0] != head]
-    places = [os.path.join(folder, each.replace(".", os.sep)) for each in others]
-    found = [m.project.find(each, near) or "" for each in others]
-    return any(path.startswith(place) for path, place in zip(found, places, strict=True))
+def _folders_of_others(m: Interpreter, head: str, near: Module, folder: str) -> set[str]:
+    """The folders in which Python finds the program's other imports. With `python -m` the program's
+    own folder may not be one of them."""
+    folders: set[str] = set()
+    for node in near.tree.body:
+        if not isinstance(node, ast.ImportFrom) or node.level or not node.module:
+            continue
+        parts = node.module.split(".")
+        if parts[0] == os.path.basename(folder):
+            folders.add(os.path.dirname(folder))
+        path = m.project.find(node.module, near) if parts[0] != head else None
+        if path is not None:
+            path = path.removesuffix(os.sep + "__init__.py")
+            folders.add(os.path.normpath(os.path.join(path, *[os.pardir] * len(parts))))
+    return folders
 
 
 def _failure_within(m: Interpreter, source: str, near: Module, folder: str) -> str:
