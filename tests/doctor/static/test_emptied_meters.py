@@ -61,6 +61,7 @@ run(Scores(), 2)
         ("self.outputs = []; self.targets = []; self.total = self.count = 0", {"advice"}),
         ("self.outputs.clear(); self.targets.clear(); self.total = self.count = 0", {"advice"}),
         ("self.targets = []; self.count = 0; print('one more epoch', self.count)", {"warning"}),
+        ("self.outputs = []; self.targets = []; self.count = 0", {"warning"}),  # total stays
     ],
 )
 def test_what_an_epoch_empties_does_not_stay(refresh: str, severities: set[str]) -> None:

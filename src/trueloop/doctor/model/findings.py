@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 Severity = Literal["error", "warning", "advice"]
+GRAVITY: dict[Severity, int] = {"advice": 0, "warning": 1, "error": 2}
 
 
 class Location(NamedTuple):

@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 from typing import Any, ClassVar
 
 from trueloop.doctor.model.events import Event
-from trueloop.doctor.model.findings import Finding, Location, Related, Remedy, Severity
+from trueloop.doctor.model.findings import GRAVITY, Finding, Location, Related, Remedy, Severity
 from trueloop.doctor.rules.catalogue import BY_CODE
 from trueloop.doctor.rules.timeline import KINDS, Timeline
 
@@ -47,7 +47,7 @@ class Rule:
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []
-        self._places: set[tuple[str, int, int]] = set()
+        self._places: dict[tuple[str, int, int], Severity] = {}
         self.refuted: set[Location] = set()
         self.settled: set[Location] = set()
 
@@ -71,18 +71,21 @@ class Rule:
         remedies: Iterable[Remedy] = (),
         severity: Severity | None = None,
     ) -> None:
-        """Add a finding, at most one per place."""
+        """Add a finding, at most one per place: the gravest, and the first of those."""
         if len(self._places) != len(self.findings):  # a rule has taken some back
-            self._places = {found.place[:3] for found in self.findings}
-        if not place.line or place[:3] in self._places:
-            return
-        self._places.add(place[:3])
+            self._places = {found.place[:3]: found.severity for found in self.findings}
         entry = BY_CODE[self.code]
+        known, severity = self._places.get(place[:3]), severity or entry.severity
+        if not place.line or (known is not None and GRAVITY[known] >= GRAVITY[severity]):
+            return
+        if known is not None:
+            self.findings = [each for each in self.findings if each.place[:3] != place[:3]]
+        self._places[place[:3]] = severity
         self.findings.append(
             Finding(
                 code=entry.code,
                 name=entry.name,
-                severity=severity or entry.severity,
+                severity=severity,
                 place=place,
                 message=message,
                 fix=fix,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from trueloop.doctor.config import Configs
-from trueloop.doctor.model.findings import SAME_HERE, Finding, Related
+from trueloop.doctor.model.findings import GRAVITY, SAME_HERE, Finding, Related
 from trueloop.doctor.rules.catalogue import BY_CODE
 from trueloop.doctor.rules.comments.tl001_unused_ignore import UnusedIgnore
 from trueloop.doctor.static.inputs.cache import Cache, Examined
@@ -87,7 +87,7 @@ def selected_findings(
             key = _key(finding)
             known = by_file.setdefault(finding.place.path, {})
             # Another program may show what a file alone does not: that it hurts somebody.
-            if key not in known or _gravity(finding) > _gravity(known[key]):
+            if key not in known or GRAVITY[finding.severity] > GRAVITY[known[key].severity]:
                 known[key] = finding
     found: list[Finding] = []
     for path, findings in by_file.items():
@@ -119,10 +119,6 @@ def _weighed(finding: Finding, unused: UnusedCode) -> Finding:
         return finding
     message = f"{finding.message} (Nothing else in this project uses `{name}`.)"
     return replace(finding, severity="advice", message=message)
-
-
-def _gravity(finding: Finding) -> int:
-    return ("advice", "warning", "error").index(finding.severity)
 
 
 def once_a_function(findings: Sequence[Finding]) -> list[Finding]:
