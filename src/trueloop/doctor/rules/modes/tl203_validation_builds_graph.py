@@ -145,7 +145,9 @@ class ValidationBuildsGraph(ValidationRule):
         turn = pass_of(forward)
         over_data = turn is not None and turn.loop.loader is not None
         output = forward.output
-        frozen = isinstance(output, Tensor) and output.graph is False  # its weights (live)
+        frozen = isinstance(output, Tensor) and output.graph is False  # its weights
+        if isinstance(output, Tensor) and _is_whole(output):
+            frozen = forward.learning == 0  # classes or tokens never have a graph
         asleep = forward.training is False and not frozen
         return over_data and _is_known(forward.model) and asleep and forward.result_used
 
@@ -163,6 +165,11 @@ class ValidationBuildsGraph(ValidationRule):
                 " function."
             ),
         )
+
+
+def _is_whole(output: Tensor) -> bool:
+    """It has whole numbers, or true and false: autograd has recorded what they come from."""
+    return output.dtype in ("int64", "int32", "bool")
 
 
 def _acts(forward: ModelForward) -> bool:
