@@ -41,7 +41,7 @@ for epoch in range(3):
             critic_optimizer.step()
         requires_grad(generator, True)
         codes = encoder(images)
-        made = average(codes) if args.average else generator(codes)
+        made = {made}
         loss = F.mse_loss(made, images)
         {order}
         encoder_optimizer.step()
@@ -50,10 +50,19 @@ for epoch in range(3):
 CLEAR = "encoder.zero_grad(); generator.zero_grad()"
 
 
+CHOSEN = "average(codes) if args.average else generator(codes)"
+
+
 @pytest.mark.parametrize(
-    ("order", "expected"),
-    [(f"{CLEAR}; loss.backward()", False), (f"loss.backward(); {CLEAR}", True)],
+    ("made", "order", "expected"),
+    [
+        (CHOSEN, f"{CLEAR}; loss.backward()", False),
+        (CHOSEN, f"loss.backward(); {CLEAR}", True),
+        ("average(codes)", f"{CLEAR}; loss.backward()", True),  # the only loss of the generator
+    ],
 )
-def test_a_generator_is_cleared_before_its_own_backward(order: str, expected: bool) -> None:
-    found = check_text(PROGRAM.format(order=order), "train.py").findings
+def test_a_generator_is_cleared_before_its_own_backward(
+    made: str, order: str, expected: bool
+) -> None:
+    found = check_text(PROGRAM.format(made=made, order=order), "train.py").findings
     assert ("TL101" in [each.code for each in found]) is expected

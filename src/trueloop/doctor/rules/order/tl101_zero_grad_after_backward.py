@@ -50,7 +50,7 @@ be read), gradients that a different optimizer of the same parameters has applie
 `zero_grad()` under a condition that the step does not share (a skipped batch), the two backward
 passes of SAM, correct closures, a `step` of the user's own that updates or takes the gradients out
 before it clears, pairs of optimizers with separate parameters, and a `zero_grad()` with the
-`backward()` of a new loss right after it.
+`backward()` of a new loss right after it, whose network an option has chosen.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class ZeroGradAfterBackward(StepRule):
             return None
         if not _one_stretch(last, clear) or _belongs_to_others(step, last, clear, later):
             return None
-        if _begins_anew(clear, later):
+        if _is_by_option(clear, later):
             return None
         if last.create_graph and any(isinstance(event, Backward) for event in later):
             return None  # a later loss may go through these gradients: weights that a step has made
@@ -160,12 +160,15 @@ def _one_stretch(backward: Backward, clear: ZeroGrad) -> bool:
     return all(before.get(id(each.loop), each.index) == each.index for each in clear.turns)
 
 
-def _begins_anew(clear: ZeroGrad, later: list[Event]) -> bool:
-    """A different optimizer has stepped on the earlier loss, and a new loss goes backward right
-    after the clearing: whether it reaches the parameters is for TL108."""
+def _is_by_option(clear: ZeroGrad, later: list[Event]) -> bool:
+    """A new loss goes backward right after the clearing, through a network that an option has
+    chosen: with others it is one that the optimizer trains."""
     at = later.index(clear)
-    return any(isinstance(event, OptimizerStep) for event in later[:at]) and any(
-        isinstance(event, Backward) and side_by_side(clear, event) for event in later[at:]
+    backwards_after = [each for each in backwards(later[at:]) if side_by_side(clear, each)]
+    through = {serial for each in backwards_after if each.loss for serial in each.loss.forwards}
+    return any(
+        isinstance(event, ModelForward) and event.serial in through and event.guards - clear.guards
+        for event in later
     )
 
 
