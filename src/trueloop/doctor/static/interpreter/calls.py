@@ -306,19 +306,19 @@ def _enter(
     rest: list[Value] | None,
     on_yield: Callable[[Value], Value] | None,
 ) -> Value:
-    definition = function.node
     if not (rest or m.is_notebook) and is_refused(function, args, kwargs, node):
-        if not m.must_succeed:
-            return m.unknown(node, args)  # only with these options it ends
         name = function.name.removesuffix(".__init__")
-        raise ProgramFailsError(m.place(node), f"`{name}` does not take these arguments")
+        if m.must_succeed:
+            raise ProgramFailsError(m.place(node), f"`{name}` does not take these arguments")
+        if name != function.name:
+            return NONE  # with these options there is no such object
     scope = Scope(function.module, function.scope, function, function.owner)
     scope.receiver = args[0] if args else None
     scope.on_yield, scope.windows = on_yield, len(m.windows)
     bind_parameters(m, function, args, kwargs, scope, rest)
-    if node is definition:
-        _leave_open(definition, scope)
-    m.calls.append((m.place(node), definition))
+    if node is function.node:
+        _leave_open(function.node, scope)
+    m.calls.append((m.place(node), function.node))
     m.modules.append(function.module)
     m.functions.append(function.name)
     m.receivers.append(scope.receiver if function.owner is not None else NONE)
