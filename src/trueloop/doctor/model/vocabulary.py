@@ -19,6 +19,8 @@ RANK_GUARD = re.compile(RANKS + r"|^(not )?([a-z_]{1,8}|[\w.]+\(\)) == 0$", re.I
 DIFFERS_BY_RANK = re.compile(RANKS + r"|world|hostname|getpid|shard|replica", re.I)
 """Speaks of what differs between the processes."""
 
+WITHOUT_FRACTION = frozenset("bool int32 int64".split())
+"""Types whose tensors have no gradient."""
 MODE_DEPENDENT_LAYERS = frozenset(
     "Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout BatchNorm1d BatchNorm2d"
     " BatchNorm3d SyncBatchNorm LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d DropPath"

@@ -215,3 +215,21 @@ def test_what_is_put_into_schedules_is_taken_out_again() -> None:
     assert lr_scheduler.StepLR(optimizer, 2).step_size == 2
     watcher.stop()
     assert (vars(lr_scheduler.StepLR)["__init__"], vars(lr_scheduler.LRScheduler)["step"]) == before
+
+
+def test_a_functions_variable_that_is_not_bound_yet(tmp_path: Path) -> None:
+    program = SETUP + (
+        "def main(start):\n"
+        "    def rate(epoch):\n"
+        "        return 1.0 if epoch < 100 else 1 / (start + later)\n"
+        "    schedule = L.LambdaLR(optimizer, rate)\n"
+        "    for _ in range(3):\n"
+        "        optimizer.step()\n"
+        "        schedule.step()\n"
+        "    later = 3\n"
+        "    return later\n"
+        "main(5)\n"
+    )
+    _, events = run(program, tmp_path, "TL801")
+    (schedule,) = {each.scheduler for each in events if isinstance(each, SchedulerStep)}
+    assert schedule.read_counts == {5}

@@ -72,12 +72,8 @@ class FunctionNames:
         self._names: dict[str, Any] = dict.fromkeys(unknown, UNKNOWN)
         if owner is not None and arguments:
             self._names[arguments[0].arg] = owner
-        closure = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
-        for name, cell in closure:
-            try:
-                self._names[name] = cell.cell_contents
-            except ValueError:  # not bound yet
-                self._names[name] = UNKNOWN
+        self._names |= dict.fromkeys(function.__code__.co_freevars, UNKNOWN)
+        self._names |= inspection.closed_over(function)
 
     def named(self, name: str) -> Any:
         """The value of a name, or `UNKNOWN`."""

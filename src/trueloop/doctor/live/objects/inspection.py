@@ -12,6 +12,7 @@ import builtins
 import dis
 import inspect
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from types import FunctionType, MemberDescriptorType
 from typing import TYPE_CHECKING, Any, SupportsFloat, TypeGuard, TypeVar, overload
@@ -259,3 +260,10 @@ def orders_by_epoch(kind: type) -> bool:
         return False
     steps = dis.get_instructions(code)
     return not any(each.opname == "STORE_ATTR" and each.argval == "epoch" for each in steps)
+
+
+def closed_over(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    """The variables around a function that it uses, by name, without those that are not bound."""
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
+        with suppress(ValueError):
+            yield name, cell.cell_contents

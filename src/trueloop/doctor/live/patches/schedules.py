@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import sys
 from functools import partial
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from torch.optim import lr_scheduler, swa_utils
@@ -233,7 +232,9 @@ def _counts_read(scheduler: LRScheduler) -> frozenset[int]:
     """The whole numbers around a `LambdaLR`'s functions: one may be the epoch that a run resumes
     at."""
     given = inspection.held(scheduler, "lr_lambdas")
-    functions = [each for each in given if inspect.isfunction(each)] if type(given) is list else []
-    around = (inspect.getclosurevars(each) for each in functions)
-    values = (value for each in around for held in each[:2] for value in held.values())
+    functions = (
+        [each for each in given if type(each) is FunctionType] if type(given) is list else []
+    )
+    values = [value for each in functions for _, value in inspection.closed_over(each)]
+    values += [each.__globals__.get(name) for each in functions for name in each.__code__.co_names]
     return frozenset(value for value in values if type(value) is int and value > 0)

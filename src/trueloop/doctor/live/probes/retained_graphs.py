@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from trueloop.doctor.live.frames import user_frames
-from trueloop.doctor.live.objects import autograd_graph
+from trueloop.doctor.live.objects import autograd_graph, inspection
 from trueloop.doctor.live.probes import append_sites
 from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.model.events import Event
@@ -249,14 +249,9 @@ class _Search:
         self, frame: FrameType, function: FunctionType, spelled: str
     ) -> Iterator[GraphOwner]:
         """The tensors that a function of the program remembers from call to call."""
-        code = function.__code__
-        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
-            try:
-                held = cell.cell_contents
-            except ValueError:  # not bound yet
-                continue
+        for name, held in inspection.closed_over(function):
             for each in self._visit(frame, held, name, "", None, "", 2):
-                yield each._replace(owner=spelled, code=code)
+                yield each._replace(owner=spelled, code=function.__code__)
 
     def _container(
         self, frame: FrameType, value: Entries, spelled: str, owner: str, kind: type | None,

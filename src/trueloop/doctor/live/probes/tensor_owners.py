@@ -12,6 +12,7 @@ import torch
 
 from trueloop.doctor.live.frames import user_frames
 from trueloop.doctor.live.memory import footprint
+from trueloop.doctor.live.objects import inspection
 from trueloop.doctor.live.probes.retained_graphs import let_go
 
 _VISITS = 20_000
@@ -132,11 +133,7 @@ class Search:
 
 def _closed_over(function: FunctionType) -> Iterator[tuple[str, Any]]:
     """The values that a function of the program keeps: variables around it, and defaults."""
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        try:
-            yield name, cell.cell_contents
-        except ValueError:  # not bound yet
-            continue
+    yield from inspection.closed_over(function)
     defaults = function.__defaults__ or ()
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
     yield from zip(names[len(names) - len(defaults) :], defaults, strict=True)

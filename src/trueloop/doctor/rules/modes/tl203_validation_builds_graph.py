@@ -64,6 +64,7 @@ import itertools
 from trueloop.doctor.model.events import Ended, GraphEscaped, ModelForward, Used
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Loop, Model, Tensor, Turn
+from trueloop.doctor.model.vocabulary import WITHOUT_FRACTION
 from trueloop.doctor.rules.shared.passes import (
     called,
     is_method_of_whole,
@@ -146,7 +147,7 @@ class ValidationBuildsGraph(ValidationRule):
         over_data = turn is not None and turn.loop.loader is not None
         output = forward.output
         frozen = isinstance(output, Tensor) and output.graph is False  # its weights
-        if isinstance(output, Tensor) and _is_whole(output):
+        if isinstance(output, Tensor) and output.dtype in WITHOUT_FRACTION:
             frozen = forward.learning == 0  # classes or tokens never have a graph
         asleep = forward.training is False and not frozen
         return over_data and _is_known(forward.model) and asleep and forward.result_used
@@ -165,11 +166,6 @@ class ValidationBuildsGraph(ValidationRule):
                 " function."
             ),
         )
-
-
-def _is_whole(output: Tensor) -> bool:
-    """It has whole numbers, or true and false: autograd has recorded what they come from."""
-    return output.dtype in ("int64", "int32", "bool")
 
 
 def _acts(forward: ModelForward) -> bool:

@@ -311,7 +311,7 @@ def _enter(
         if m.must_succeed:
             raise ProgramFailsError(m.place(node), f"`{name}` does not take these arguments")
         if name != function.name:
-            return NONE  # with these options there is no such object
+            return NONE  # with these options Python raises a TypeError
     scope = Scope(function.module, function.scope, function, function.owner)
     scope.receiver = args[0] if args else None
     scope.on_yield, scope.windows = on_yield, len(m.windows)

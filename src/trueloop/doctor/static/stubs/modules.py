@@ -16,6 +16,7 @@ from trueloop.doctor.model.events import (
     ZeroGrad,
 )
 from trueloop.doctor.model.things import Activation, Criterion, Model, Size, Tensor
+from trueloop.doctor.model.vocabulary import WITHOUT_FRACTION
 from trueloop.doctor.static.interpreter.calls import start
 from trueloop.doctor.static.interpreter.fetches import inputs_fetched_at
 from trueloop.doctor.static.interpreter.parameter_binding import takes
@@ -40,7 +41,6 @@ from trueloop.doctor.static.interpreter.values import (
 from trueloop.doctor.static.stubs.containers import fill, is_sequential
 from trueloop.doctor.static.stubs.dropout_modes import notice_dropout_of_a_call
 from trueloop.doctor.static.stubs.options import dropout_rate, positional_eps
-from trueloop.doctor.static.stubs.tensor_shapes import WITHOUT_FRACTION
 from trueloop.doctor.static.stubs.tensors import derive, tensors_in
 from trueloop.doctor.static.stubs.thawing import thaws_later
 

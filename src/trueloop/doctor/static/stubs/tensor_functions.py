@@ -9,6 +9,7 @@ from trueloop.doctor.model.known_values import loop_of
 from trueloop.doctor.model.randomness import draws
 from trueloop.doctor.model.things import Activation, Optimizer, Tensor
 from trueloop.doctor.model.value_events import ColumnsPicked
+from trueloop.doctor.model.vocabulary import WITHOUT_FRACTION
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.syntax import nodes_of, once
 from trueloop.doctor.static.interpreter.values import (
@@ -182,7 +183,7 @@ def _same(call: LibraryCall) -> Value:
     casts = {"half": "float16", "bfloat16": "bfloat16", "double": "float64", "float": "float32",
              "long": "int64", "int": "int32"}  # fmt: skip
     made.dtype = casts.get(call.name, tensor.dtype)
-    if made.dtype in shapes.WITHOUT_FRACTION:
+    if made.dtype in WITHOUT_FRACTION:
         made.graph, made.models = False, frozenset()
     made.shape = shapes.of_method(call.name, tensor.shape, call.args, call.kwargs)
     shapes.note_parts(call, made, tensor.shape, call.arg(0), call.const(1, "dim", 0))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from trueloop.doctor.model.things import Size, Tensor
+from trueloop.doctor.model.vocabulary import WITHOUT_FRACTION
 from trueloop.doctor.static.interpreter.counters import by_default
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall
 from trueloop.doctor.static.interpreter.values import Constant, Sequence, Unknown, Value, constant
@@ -292,19 +293,20 @@ TESTS = frozenset(
     " any all".split()
 )
 """Operations that give true or false."""
-WITHOUT_GRADIENT = TESTS | frozenset(
-    "argmax argmin argsort argwhere nonzero bucketize searchsorted multinomial bincount histc isin"
-    " count_nonzero less_equal greater_equal not_equal isneginf isposinf isclose signbit bernoulli"
-    " unique unique_consecutive logical_xor".split()
-)
-"""Operations that give whole numbers, true or false, or a draw: autograd records none of them."""
-WITHOUT_FRACTION = frozenset("bool int32 int64".split())
-"""Types whose tensors have no gradient."""
-COUNTS = frozenset(
+_COUNTS = frozenset(
     "argmax argmin argsort argwhere nonzero bucketize searchsorted multinomial bincount"
     " count_nonzero".split()
 )
 """Operations that give positions and numbers of elements."""
+WITHOUT_GRADIENT = (
+    TESTS
+    | _COUNTS
+    | frozenset(
+        "histc isin less_equal greater_equal not_equal isneginf isposinf isclose signbit bernoulli"
+        " unique unique_consecutive logical_xor".split()
+    )
+)
+"""Operations that give whole numbers, true or false, or a draw: autograd records none of them."""
 REDUCE = frozenset("mean sum std var prod argmax argmin all any logsumexp median norm".split())
 
 
@@ -312,7 +314,7 @@ def dtype_of(name: str, dtype: str | None) -> str | None:
     """Of what an operation gives, on a tensor of type `dtype`."""
     if name in TESTS:
         return "bool"
-    if name in COUNTS:
+    if name in _COUNTS:
         return "int64"
     if dtype not in WITHOUT_FRACTION:
         return dtype if name in KEEP else None
