@@ -137,3 +137,46 @@ def test_what_own_classes_have_inside_is_known() -> None:
         ("T5PreTrainedModel", "nn.ReLU()", []),
     ):
         assert found(own.format(base=base, layer=layer)) == codes
+
+
+CONFIGURED = """
+from transformers import AutoConfig, AutoModel, XLNetConfig, XLNetModel
+config = AutoConfig.from_pretrained('bert-base-uncased'{given})
+{more}
+net = {network}"""
+BY_CONFIG = "AutoModel.from_pretrained('bert-base-uncased', config=config)"
+RATES = "hidden_dropout_prob=0, attention_probs_dropout_prob=0"
+
+
+@pytest.mark.parametrize(
+    ("given", "more", "network"),
+    [
+        ("", "", f"AutoModel.from_pretrained('bert-base-uncased', {RATES})"),
+        (f", {RATES}", "", BY_CONFIG),
+        (f", {RATES}", "", "AutoModel.from_config(config)"),
+        ("", "config.hidden_dropout = config.attention_dropout = 0.0", BY_CONFIG),
+        ("", "config.update({'resid_pdrop': 0.0, 'embd_pdrop': 0.0, 'attn_pdrop': 0.0})", BY_CONFIG),
+        ("", "", "XLNetModel.from_pretrained('xlnet-base-cased', dropout=0)"),
+        ("", "config = XLNetConfig.from_json_file('xlnet.json')\nconfig.dropout = 0", BY_CONFIG),
+    ],
+)
+def test_a_network_whose_dropout_is_turned_off(given: str, more: str, network: str) -> None:
+    text = CONFIGURED.format(given=given, more=more, network=network)
+    assert found(text, "net.eval()\nprint(validate(val))") == []
+    head = f"{text}\nnet = torch.nn.Sequential(net, torch.nn.Dropout(0.2))"
+    assert found(head, "net.eval()\nprint(validate(val))") == ["TL202"]
+
+
+@pytest.mark.parametrize(
+    ("given", "more"),
+    [
+        (", hidden_dropout_prob=0", ""),  # attention still has its own
+        (", hidden_dropout_prob=0, attention_probs_dropout_prob=0.1", ""),
+        ("", "config.update({'hidden_dropout_prob': 0.0, 'layer_norm_eps': 1e-7})"),
+        ("", "config.update(open('settings').read())"),
+        (f", {RATES}", "config.hidden_dropout_prob = 0.2"),
+    ],
+)
+def test_a_network_with_dropout_left(given: str, more: str) -> None:
+    text = CONFIGURED.format(given=given, more=more, network=BY_CONFIG)
+    assert found(text, "net.eval()\nprint(validate(val))") == ["TL202"]

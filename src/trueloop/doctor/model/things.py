@@ -80,7 +80,7 @@ class Model(Nested, Thing):
 
     @property
     def same_in_both_modes(self) -> bool:
-        """A dropout layer of rate 0, or a batch norm without running statistics."""
+        """Dropout of rate 0, in a layer or a transformer, or batch norm without running averages."""
         asked = self.arguments
         return asked.get("p") in (0, 0.0) or asked.get("track_running_stats") is False
 
@@ -97,7 +97,7 @@ class Model(Nested, Thing):
                     found = None  # `if rate > 0: layers.append(nn.Dropout(rate))`
                 elif not member.same_in_both_modes:
                     return True
-            elif not (member.complete or member.samples):
+            elif not (member.complete or member.samples or member.same_in_both_modes):
                 found = None
         return found
 

@@ -119,14 +119,17 @@ def may_switch(model: Model) -> bool:
     """This module itself, its parts aside, may behave differently in the two modes."""
     if model.asks_mode:
         return True
+    if model.same_in_both_modes:
+        return False
     if model.kind.rpartition(".")[2] in MODE_DEPENDENT_LAYERS:
-        return not model.same_in_both_modes
+        return True
     return not (model.complete or model.samples)
 
 
 def switches(model: Model) -> bool | None:
     """A model has parts that behave differently in the two modes; None if unknown."""
-    if any(_ALWAYS_SWITCHES.search(member.kind) for member in model.family()):
+    family = model.family()
+    if any(_ALWAYS_SWITCHES.search(each.kind) and not each.same_in_both_modes for each in family):
         return True
     return model.mode_dependent
 

@@ -107,25 +107,6 @@ def _from_zoo(call: LibraryCall) -> Value:
     return made
 
 
-@calls("transformers.*", "diffusers.*")
-def _from_transformers(call: LibraryCall) -> Value:
-    kind = call.name.removesuffix(".from_pretrained").removesuffix(".from_config")
-    short = kind.rpartition(".")[2]
-    if "Model" in short or "For" in short[3:]:
-        made = _foreign_model(call)
-        made.kind = kind
-        if call.name.endswith(".from_pretrained"):
-            # It hands out its models in eval mode.
-            for each in made.family():
-                each.training = False
-        return made
-    named = {str(i): arg for i, arg in enumerate(call.args)} | call.kwargs
-    if short[:1].isupper():
-        call.expose(*named.values())
-        return OpaqueObject(kind, named)
-    return call.unknown(*call.args, *call.kwargs.values())
-
-
 def _foreign_model(call: LibraryCall) -> Model:
     model = Model(kind=call.name, made=call.place, known=True, complete=False)
     call.emit(Made, thing=model)

@@ -1,19 +1,22 @@
-"""The user's classes that extend the modules of transformers and diffusers: their library's
-`from_pretrained` makes the objects."""
+"""The networks of transformers and diffusers, and the user's classes that extend them, which the
+library's `from_pretrained` makes."""
 
 from __future__ import annotations
 
 from trueloop.doctor.model.events import Made
 from trueloop.doctor.model.things import Model
 from trueloop.doctor.static.interpreter.calls import instantiate
-from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, methods
+from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.values import (
+    NONE,
     Class,
     DictValue,
     Function,
     LibraryName,
+    OpaqueObject,
     Unknown,
     Value,
+    constant,
 )
 
 _LIBRARIES = ("transformers.", "diffusers.")
@@ -24,6 +27,59 @@ _OF_THE_LOADER = frozenset(
     " resume_download proxies output_loading_info variant max_memory".split()
 )
 """Arguments that the constructor does not get."""
+
+
+@calls("transformers.*", "diffusers.*")
+def _from_library(call: LibraryCall) -> Value:
+    """A network, or an object that a network, a tokenizer or a trainer is made from."""
+    head, _, maker = call.name.rpartition(".")
+    kind = head if maker.startswith("from_") else call.name
+    short = kind.rpartition(".")[2]
+    if "Model" in short or "For" in short[3:]:
+        # `from_pretrained` hands out its models in eval mode.
+        return _network(call, kind, training=maker != "from_pretrained")
+    named = {str(i): arg for i, arg in enumerate(call.args)} | call.kwargs
+    if short[:1].isupper():
+        call.expose(*named.values())
+        return OpaqueObject(kind, named)
+    return call.unknown(*call.args, *call.kwargs.values())
+
+
+def _network(call: LibraryCall, kind: str, *, training: bool) -> Model:
+    """A network whose inside is not known."""
+    model = Model(kind=kind, made=call.place, known=True, complete=False, training=training)
+    if _turns_dropout_off(call):
+        model.arguments["p"] = 0.0
+    call.emit(Made, thing=model)
+    return model
+
+
+def _turns_dropout_off(call: LibraryCall) -> bool:
+    """Its dropout rates are set to 0, in the call or in the configuration: those of the attention
+    too, where it has some of its own."""
+    settings = dict(call.kwargs)
+    for config in (*call.args, call.kwargs.get("config")):
+        if isinstance(config, OpaqueObject):
+            settings |= config.arguments | config.attributes
+    rates = {name: constant(value) for name, value in settings.items() if "drop" in name}
+    covers_attention = any("att" in name or name in _OF_ALL_LAYERS for name in rates)
+    return covers_attention and all(rate == 0 for rate in rates.values())
+
+
+_OF_ALL_LAYERS = frozenset({"dropout", "dropout_rate"})
+"""The rates of XLNet and of T5, of which attention has no separate one."""
+
+
+@methods(OpaqueObject, "update")
+def _configured(call: LibraryCall) -> Value:
+    """`config.update({"hidden_dropout_prob": 0.0})`."""
+    given = call.arg(0)
+    if not call.receiver.kind.startswith(_LIBRARIES) or not isinstance(given, DictValue):
+        return _unknown(call)
+    call.receiver.attributes.update(
+        {name: value for name, value in given.entries.items() if isinstance(name, str)}
+    )
+    return NONE
 
 
 def _comes_pretrained(cls: Value) -> bool:
@@ -58,10 +114,7 @@ def _of_one_of_several(call: LibraryCall) -> Value:
         several = (*several[0].entries.values(),)
     if not several or not all(map(_comes_pretrained, several)):
         return _unknown(call)
-    kind = f"{_LIBRARIES[0]}PreTrainedModel"
-    model = Model(kind=kind, made=call.place, known=True, complete=False, training=False)
-    call.emit(Made, thing=model)
-    return model
+    return _network(call, f"{_LIBRARIES[0]}PreTrainedModel", training=False)
 
 
 def _unknown(call: LibraryCall) -> Value:
