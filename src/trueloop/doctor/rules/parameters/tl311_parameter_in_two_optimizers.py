@@ -43,17 +43,18 @@ opt_decoder = torch.optim.Adam(model.decoder.parameters(), lr=1e-3)
 ## How it is detected
 
 A `backward()` feeds both optimizers, and both step after it, with no other `backward()` and no
-clearing in between. In source both must hold all parameters of a module that they share; in a
-running program the parameters with a gradient are compared. Not reported: optimizers that share
-parameters and step each after its own backward, parameters that are chosen by a test, and an
-optimizer around a second one.
+clearing in between. In source both must hold all parameters of a module that they share, and that
+was there when they were made; in a running program the parameters with a gradient are compared. Not
+reported: optimizers that share parameters and step each after its own backward, parameters that are
+chosen by a test, and an optimizer around a second one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from trueloop.doctor.model.events import Backward, Event, Made, OptimizerStep, SamplingGap
+from trueloop.doctor.model.optimizer_events import GroupAdded
 from trueloop.doctor.model.things import Model, Optimizer
 from trueloop.doctor.rules.order.tl102_missing_zero_grad import is_plain
 from trueloop.doctor.rules.shared.own_parameters import has_parameters
@@ -72,13 +73,18 @@ class ParameterInTwoOptimizers(StepRule):
 
     def __init__(self) -> None:
         super().__init__()
-        self._made: list[Optimizer] = []
+        self._held: dict[Optimizer, set[Model]] = {}
+        """The modules of an optimizer as it was made: not those that were added to them later."""
         self._fed: dict[Optimizer, Backward] = {}
         """The backward whose gradients an optimizer applied last."""
 
     def on_made(self, event: Made) -> None:
         if isinstance(event.thing, Optimizer):
-            self._made.append(event.thing)
+            self._held[event.thing] = _members(event.thing.models)
+
+    def on_group_added(self, event: GroupAdded) -> None:
+        if event.optimizer in self._held:
+            self._held[event.optimizer] |= _members(event.models)
 
     def on_sampling_gap(self, event: SamplingGap) -> None:
         self._fed.clear()
@@ -99,13 +105,33 @@ class ParameterInTwoOptimizers(StepRule):
                 continue
             if any(_renews(each, mine) or _renews(each, other) for each in later):
                 continue
-            part = _shared(last, event, fed[-1])
+            part = self._shared(last, event, fed[-1])
             if part is not None:
                 self._report(last, event, part)
 
+    def _shared(self, last: OptimizerStep, step: OptimizerStep, backward: Backward) -> str | None:
+        """The shared part whose gradient both have applied: its name in words."""
+        one, other = last.optimizer, step.optimizer
+        parts = (
+            part
+            for part in _parts_of_both(one, other)
+            if all(_was_there(part, self._held.get(each)) for each in (one, other))
+        )
+        if last.applied is not None and step.applied is not None:
+            common = len(last.applied & step.applied)
+            if not common:
+                return None
+            part = next(parts, None)
+            return _called(part) if part is not None else f"{common} of the same parameters"
+        for part in parts:
+            loss = backward.loss
+            if loss is not None and any(share(part, model) for model in loss.models):
+                return _called(part)
+        return None
+
     def _report(self, last: OptimizerStep, step: OptimizerStep, part: str) -> None:
         both = [last.optimizer, step.optimizer]
-        in_order = [each for each in self._made if each in both]
+        in_order = [each for each in self._held if each in both]
         later = in_order[-1] if len(in_order) == 2 else step.optimizer
         one, other = named(last.optimizer, last.spelled), named(step.optimizer, step.spelled)
         self.report(
@@ -116,6 +142,15 @@ class ParameterInTwoOptimizers(StepRule):
             " groups of one optimizer.",
             related=[(last.place, "applies the gradients"), (step.place, "applies them again")],
         )
+
+
+def _members(models: Iterable[Model]) -> set[Model]:
+    return {member for model in models for member in model.family()}
+
+
+def _was_there(part: Model, held: set[Model] | None) -> bool:
+    """An optimizer that was made with these modules has parameters of the part."""
+    return held is None or not held.isdisjoint(part.family())
 
 
 def _renews(event: Event, optimizer: Optimizer) -> bool:
@@ -141,21 +176,6 @@ def _in_one_loop(last: OptimizerStep, step: OptimizerStep) -> bool:
         and one[-1].loop is other[-1].loop
         and last.stack == step.stack
     )
-
-
-def _shared(last: OptimizerStep, step: OptimizerStep, backward: Backward) -> str | None:
-    """The shared part whose gradient both have applied: its name in words."""
-    if last.applied is not None and step.applied is not None:
-        common = len(last.applied & step.applied)
-        if not common:
-            return None
-        part = next(_parts_of_both(last.optimizer, step.optimizer), None)
-        return _called(part) if part is not None else f"{common} of the same parameters"
-    for part in _parts_of_both(last.optimizer, step.optimizer):
-        loss = backward.loss
-        if loss is not None and any(share(part, model) for model in loss.models):
-            return _called(part)
-    return None
 
 
 def _parts_of_both(one: Optimizer, other: Optimizer) -> Iterator[Model]:
