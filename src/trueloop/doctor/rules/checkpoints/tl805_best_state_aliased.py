@@ -176,12 +176,14 @@ class BestStateAliased(Rule):
     def _might_be_updated(self, taken: StateDictCreated, use: _Use) -> OptimizerStep | None:
         """Kept under a condition in some turn of a training loop, and used when that turn is over:
         the turns after it train on."""
-        if not taken.guards and not taken.state.conditional:
-            return None
         for turn in taken.turns:
-            is_over = turn not in use.turns and turn.loop in self._training
-            if is_over and not self._trains_another_model(turn, taken.state):
-                return self._training[turn.loop]
+            step = self._training.get(turn.loop)
+            if step is None or turn in use.turns:
+                continue
+            # An option that the training depends on as well is no condition of a turn.
+            is_conditional = taken.state.conditional or not taken.guards <= step.guards
+            if is_conditional and not self._trains_another_model(turn, taken.state):
+                return step
         return None
 
     def _trains_another_model(self, taken_in: Turn, state: StateDict) -> bool:
