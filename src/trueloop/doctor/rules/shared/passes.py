@@ -36,6 +36,7 @@ _PACKAGES = frozenset(
     " open_clip pytorch_forecasting speechbrain timm torch_geometric torchaudio torchvision"
     " transformers ultralytics vit_pytorch x_transformers".split()
 )
+_STEPS_OF_A_LOOP = ("training_step", "validation_step", "test_step", "predict_step")
 _BY_NAME = re.compile(r"create_model|get_model|load|Auto[A-Z]|peft\.|sentence_transformers\.")
 """Functions that build, or wrap, whichever network an option names."""
 
@@ -157,8 +158,8 @@ def called_at_once(event: ModelForward, turn: Turn | None) -> Location | None:
     if event.grad or not event.grad_known or not event.result_used or not event.given:
         return None
     frames = (*event.stack, event.place)
-    if any(each.function.endswith("training_step") for each in frames):
-        return None  # each of its calls has a batch to learn from
+    if any(each.function.endswith(_STEPS_OF_A_LOOP) for each in frames):
+        return None  # the loop, which may be a library's, learns from the batch, or sets the mode
     if turn is None and any(names_validation(each) for each in event.given):
         return event.place
     functions = [each.function for each in frames]
