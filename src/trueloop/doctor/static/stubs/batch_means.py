@@ -39,21 +39,21 @@ def notice_division(m: Interpreter, left: object, right: object, node: ast.AST) 
         return
     if _counts_samples(m, right, left, node):
         return
-    loaders: list[Loader] = []
+    means: list[Tensor] = []
     values = _summed(left, node)
     if values is not None:
-        summed = all(_sums_means(m, node, each, loaders) for each in values.values)
+        summed = all(_sums_means(m, node, each, means) for each in values.values)
     else:
-        summed = _sums_means(m, node, left, loaders)
-    if not summed or len(set(loaders)) != 1:
+        summed = _sums_means(m, node, left, means)
+    loader = _loader_of(means)
+    if not summed or loader is None:
         return
-    loader = loaders[0]
     where = _weight_left_out(left)
     if where is not None:
-        if _counts_turns(right, loaders) and (_is_over(m, loader) or _read_after(m, loader, node)):
+        if _counts_turns(right, means) and (_is_over(m, loader) or _read_after(m, loader, node)):
             m.emit(Used, where, what="mean of a meter", subject=loader)
     elif _counts_batches(m, right, loader, left) or (
-        _counts_turns(right, loaders) and _is_over(m, loader)
+        _counts_turns(right, means) and _is_over(m, loader)
     ):
         m.emit(Used, node, what="mean of batch means", subject=loader)
 
@@ -89,12 +89,12 @@ def _counts_samples(m: Interpreter, value: object, total: Value, node: ast.AST) 
     were added up; the rules are informed."""
     if not isinstance(value, (Unknown, Constant)):
         return False
-    loaders: list[Loader] = []
+    means: list[Tensor] = []
     held = _summed(total, node)
     parts = [total] if held is None else held.values
-    if not all(_sums_means(m, node, each, loaders, trains=True) for each in parts):
+    if not all(_sums_means(m, node, each, means, trains=True) for each in parts):
         return False
-    loader = loaders[0] if len(set(loaders)) == 1 else None
+    loader = _loader_of(means)
     if loader is None or not _is_size(m, value, loader):
         return False
     of_batches = _quotient(node) in _multiplied_by_batch_size(m.modules[-1].tree)
@@ -186,11 +186,11 @@ def _adds_lengths(m: Interpreter, value: Value, loader: Loader, depth: int = _DE
     return is_batch and value.key.startswith("len(")
 
 
-def _counts_turns(value: object, loaders: list[Loader]) -> bool:
+def _counts_turns(value: object, means: list[Tensor]) -> bool:
     """It was counted while the loop ran, once for each term: `i + 1` after the loop, a counter."""
     if not isinstance(value, Constant) or not value.loop_variant:
         return False
-    return type(value.value) is int and value.value == len(loaders) > 1
+    return type(value.value) is int and value.value == len(means) > 1
 
 
 def _is_over(m: Interpreter, loader: Loader) -> bool:
@@ -225,10 +225,11 @@ def notice_mean(m: Interpreter, tensor: Tensor, node: ast.AST) -> None:
     terms = tensor.terms if tensor.terms is not None else next(iter(tensor.made_from), None)
     if not isinstance(terms, Sequence) or not terms.values:
         return
-    loaders: list[Loader] = []
-    means = all(_sums_means(m, node, each, loaders) for each in terms.values)
-    if means and len(set(loaders)) == 1:
-        m.emit(Used, node, what="mean of batch means", subject=loaders[0])
+    means: list[Tensor] = []
+    if all(_sums_means(m, node, each, means) for each in terms.values):
+        loader = _loader_of(means)
+        if loader is not None:
+            m.emit(Used, node, what="mean of batch means", subject=loader)
 
 
 def _summed(total: Value, node: ast.AST) -> Sequence | None:
@@ -263,12 +264,12 @@ def _sums_means(
     m: Interpreter,
     node: ast.AST,
     value: Value,
-    loaders: list[Loader],
+    means: list[Tensor],
     depth: int = _DEPTH,
     *,
     trains: bool = False,
 ) -> bool:
-    """The value is a sum of batch means and nothing else; notes the loaders of their batches."""
+    """The value is a sum of batch means and nothing else; notes these means."""
     m.look(node)
     if depth == 0:
         return False
@@ -278,23 +279,23 @@ def _sums_means(
         parts = value.terms.values if isinstance(value.terms, Sequence) else value.terms
         if isinstance(parts, (list, tuple)):
             return bool(parts) and all(
-                _sums_means(m, node, each, loaders, depth - 1, trains=trains) for each in parts
+                _sums_means(m, node, each, means, depth - 1, trains=trains) for each in parts
             )
-        return _is_mean(value, loaders, trains)
+        return _is_mean(value, means, trains)
     if isinstance(value, Unknown):
         if len(value.of) == 1 and isinstance(value.of[0], Tensor):
             # A number out of a tensor: `.item()`, `float(...)`.
-            return _sums_means(m, node, value.of[0], loaders, depth - 1, trains=trains)
+            return _sums_means(m, node, value.of[0], means, depth - 1, trains=trains)
         if len(value.of) == 1 and isinstance(value.of[0], Unknown) and value.of[0].key == value.key:
-            return _sums_means(m, node, value.of[0], loaders, depth - 1, trains=trains)
+            return _sums_means(m, node, value.of[0], means, depth - 1, trains=trains)
         if _LEFT_OUT in value.attributes:  # times 1
             parts = [each for each in value.of if not isinstance(each, Constant)]
             return len(parts) == 1 and _sums_means(
-                m, node, parts[0], loaders, depth - 1, trains=trains
+                m, node, parts[0], means, depth - 1, trains=trains
             )
         if len(value.of) == 2 and _is_sum(m, value):
             return all(
-                _sums_means(m, node, each, loaders, depth - 1, trains=trains) for each in value.of
+                _sums_means(m, node, each, means, depth - 1, trains=trains) for each in value.of
             )
     return False
 
@@ -304,7 +305,17 @@ def _is_sum(m: Interpreter, value: Unknown) -> bool:
     return value.key in (f"({a} + {b})", f"({b} + {a})")
 
 
-def _is_mean(tensor: Tensor, loaders: list[Loader], trains: bool) -> bool:
+def _loader_of(means: list[Tensor]) -> Loader | None:
+    """The one loader that gave the batches of these means. None if one statement computed several
+    of them of one batch: they are means of its parts, or scores of single samples."""
+    loaders = {each.loader for each in means}
+    of_batches = [(each.fetched, each.made) for each in means if each.fetched]
+    if len(loaders) != 1 or len(set(of_batches)) < len(of_batches):
+        return None
+    return loaders.pop()
+
+
+def _is_mean(tensor: Tensor, means: list[Tensor], trains: bool) -> bool:
     """One number, the mean over a batch; that no gradient is wanted for, unless one may be."""
     mean = tensor.reduced == "mean" and tensor.divided is False
     mean = mean and (trains or tensor.graph is False)
@@ -312,7 +323,7 @@ def _is_mean(tensor: Tensor, loaders: list[Loader], trains: bool) -> bool:
         return False
     if tensor.is_loss and any(criterion.reduction != "mean" for criterion in tensor.criteria):
         return False
-    loaders.append(tensor.loader)
+    means.append(tensor)
     return True
 
 
@@ -321,8 +332,9 @@ def _mean(call: LibraryCall) -> Value:
     """The mean of a list of numbers."""
     values = call.arg(0)
     if isinstance(values, Sequence) and values.values and not values.open:
-        loaders: list[Loader] = []
-        means = all(_sums_means(call.machine, call.node, each, loaders) for each in values.values)
-        if means and len(set(loaders)) == 1:
-            call.emit(Used, what="mean of batch means", subject=loaders.pop())
+        means: list[Tensor] = []
+        if all(_sums_means(call.machine, call.node, each, means) for each in values.values):
+            loader = _loader_of(means)
+            if loader is not None:
+                call.emit(Used, what="mean of batch means", subject=loader)
     return call.unknown(*call.args)

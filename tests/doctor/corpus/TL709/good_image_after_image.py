@@ -1,0 +1,37 @@
+"""A list with the error of each image: its mean has equal weights."""
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(3)
+x = torch.randn(90, 3, 8, 8)
+noisy = x + 0.3 * torch.randn_like(x)
+train = DataLoader(TensorDataset(noisy[:60], x[:60]), batch_size=8, shuffle=True)
+held_out = TensorDataset(noisy[60:], x[60:])
+val = DataLoader(held_out, batch_size=8)
+net = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 3, 3, padding=1))
+optimizer = torch.optim.Adam(net.parameters(), lr=2e-3)
+
+
+def error(image, clean):
+    return nn.functional.mse_loss(image, clean)
+
+
+@torch.no_grad()
+def validate():
+    net.eval()
+    errors = []
+    for image, clean in val:
+        for one, other in zip(net(image), clean):
+            errors.append(error(one, other).item())
+    return sum(errors) / len(errors)
+
+
+for epoch in range(3):
+    net.train()
+    for image, clean in train:
+        optimizer.zero_grad()
+        error(net(image), clean).backward()
+        optimizer.step()
+    print(epoch, f"{validate():.4f}")
