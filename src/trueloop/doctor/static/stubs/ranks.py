@@ -60,6 +60,8 @@ def _group(call: LibraryCall) -> Value:
         Used, what="torch.distributed.init_process_group", result_used=call.result_used,
         ranks=int(one),
     )  # fmt: skip
+    m.environment.has_group = True
+    m.history.summaries.clear()  # of functions that asked whether there is one
     return NONE
 
 
@@ -72,6 +74,8 @@ def _rank(call: LibraryCall) -> Value:
 @calls("torch.distributed.is_initialized", "torch.distributed.is_available",
        "torch.distributed.is_torchelastic_launched")  # fmt: skip
 def _is(call: LibraryCall) -> Value:
+    if call.machine.environment.has_group and not call.name.endswith("launched"):
+        return Constant(True)
     return Unknown(f"{call.name}()")
 
 
@@ -105,8 +109,15 @@ def _set_environment(call: LibraryCall) -> Value:
     return NONE
 
 
-@calls("torch.distributed.barrier", "torch.distributed.destroy_process_group")
+@calls("torch.distributed.barrier")
 def _nothing(call: LibraryCall) -> Value:
+    return NONE
+
+
+@calls("torch.distributed.destroy_process_group")
+def _destroyed(call: LibraryCall) -> Value:
+    call.machine.environment.has_group = False
+    call.machine.history.summaries.clear()
     return NONE
 
 
@@ -126,7 +137,9 @@ def asks_for_rank(call: LibraryCall) -> bool:
         around += [(each, line) for (each, _), line in zip(frames, lines, strict=True)]
     else:
         around = [(m.modules[-1].tree, lines[0])]
-    names = frozenset[str]().union(*(_rank_flags(each.tree) for each in {*m.modules}))
+    trees = {each.tree for each in m.modules}
+    trees |= {each.module.tree for each in m.namespaces.values()}
+    names = frozenset[str]().union(*map(_rank_flags, trees))
     return any(_asks_above(m, definition, line, names) for definition, line in around)
 
 
@@ -162,6 +175,8 @@ def _asks(test: ast.expr, names: frozenset[str]) -> bool:
         return True
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         test = test.operand
+    if isinstance(test, ast.BoolOp):
+        return any(_asks(each, names) for each in test.values)
     test = test.func if isinstance(test, ast.Call) and not test.args else test
     return getattr(test, "attr", getattr(test, "id", "")) in names
 
@@ -173,7 +188,8 @@ def _speaks_of_rank(test: ast.expr) -> bool:
 
 @once
 def _rank_flags(tree: ast.AST) -> frozenset[str]:
-    """The names that a file gives to the answer: `main = rank == 0`, or a function returns it."""
+    """The names that a file gives to the answer: `main = rank == 0`, `Saver(writes=rank == 0)`, or a
+    function returns it."""
     found: set[str] = set()
     for node in nodes_of(tree, ast.Assign):
         if _is_answer(node.value):
@@ -182,12 +198,16 @@ def _rank_flags(tree: ast.AST) -> frozenset[str]:
         last = function.body[-1]
         value = last.value if isinstance(last, ast.Return) else None
         found.add(function.name if value is not None and _is_answer(value) else "")
+    for call in nodes_of(tree, ast.Call):
+        given = (each for each in call.keywords if _is_answer(each.value))
+        found.update(each.arg or "" for each in given)
     return frozenset(found - {""})
 
 
 def _is_answer(node: ast.expr) -> bool:
-    """A comparison with a rank, by itself or with a second condition."""
-    compares = isinstance(node, (ast.Compare, ast.BoolOp))
+    """A comparison with a rank, by itself or with a second condition, or what a name of such a
+    comparison says (`is_main_process if given is None else given`)."""
+    compares = isinstance(node, (ast.Compare, ast.BoolOp, ast.IfExp))
     return compares and ASKS_FOR_RANK.search(written(node)) is not None
 
 
