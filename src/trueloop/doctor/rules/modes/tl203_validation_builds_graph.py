@@ -73,7 +73,7 @@ from trueloop.doctor.rules.shared.passes import (
     wholes,
 )
 from trueloop.doctor.rules.shared.recorded_validation import ValidationRule, cuts_rows
-from trueloop.doctor.rules.shared.trials import is_trial
+from trueloop.doctor.rules.shared.trials import looks_at_few
 
 
 class ValidationBuildsGraph(ValidationRule):
@@ -114,7 +114,7 @@ class ValidationBuildsGraph(ValidationRule):
         trains = self.trained or self.learning or self.forwards.used or event.unread_backward
         found: dict[Loop | None, ModelForward] = {}
         for forward in self.candidates if event.whole_program and not trains else ():
-            if self._predicts(forward) and not (is_trial(forward) or _acts(forward)):
+            if self._predicts(forward) and not (looks_at_few(forward) or _acts(forward)):
                 turn = pass_of(forward)
                 found.setdefault(turn.loop if turn is not None else None, forward)
         heard = {turn.loop for forward in validations for turn in forward.turns}
@@ -128,7 +128,7 @@ class ValidationBuildsGraph(ValidationRule):
             self._report(forward, "prediction")
 
     def _costs_little(self, forward: ModelForward) -> bool:
-        return is_trial(forward) or _acts(forward) or self.keeps_little(forward)
+        return looks_at_few(forward) or _acts(forward) or self.keeps_little(forward)
 
     def _detaching_turn(self, forward: ModelForward) -> Turn | None:
         """The turn of a pass over data that itself takes its output off the graph: whoever wrote

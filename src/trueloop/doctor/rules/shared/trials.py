@@ -21,3 +21,10 @@ def is_trial(event: Event) -> bool:
             return False
         total *= count
     return total <= FEW
+
+
+def looks_at_few(event: Event) -> bool:
+    """A count of the turns ends the loop over batches after a few, however often it is entered:
+    pictures of the first ones, in every epoch."""
+    cut_at = event.turn.loop.cut_at if event.turn is not None else None
+    return cut_at is not None and cut_at <= FEW
