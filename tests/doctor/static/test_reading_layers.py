@@ -91,3 +91,25 @@ def test_layers_of_any_number_are_entered(made: str, used: str) -> None:
     asked = NETWORK.format(made=made, used=used, rate="self.rate if self.training else 0.0")
     assert [found.code for found in check_text(always, "a.py", strict=True).findings] == ["TL206"]
     assert check_text(asked, "a.py", strict=True).findings == []
+
+
+def test_a_network_keeps_the_name_of_its_user() -> None:
+    """Not the one that its own constructor has for each of its modules."""
+    text = """
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(4, 1)
+        for module in self.modules():
+            if isinstance(module, torch.nn.Linear):
+                torch.nn.init.zeros_(module.bias)
+
+
+network = Net()
+torch.save(network, "network.pt")
+"""
+    (found,) = check_text(text, "<text>", strict=True).findings
+    assert (found.code, found.message[:9]) == ("TL803", "`network`")

@@ -259,7 +259,7 @@ def bind(m: Interpreter, name: str, value: Any, scope: Scope, *, afresh: bool = 
     elif isinstance(value, Tensor) and is_no_tensor(name, value, scope.module):
         value = guess(m, name, Unknown(name, (value,)), scope.module)
     elif isinstance(value, Thing) and not value.name and name not in ("self", "cls"):
-        value.name = name
+        value.name = "" if value in m.receivers else name  # `for layer in self.modules()` has it
     holder = scope.outer.get(name, scope)
     if holder is not scope:
         m.history.write(changed=0)
