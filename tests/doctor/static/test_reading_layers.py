@@ -113,3 +113,43 @@ torch.save(network, "network.pt")
 """
     (found,) = check_text(text, "<text>", strict=True).findings
     assert (found.code, found.message[:9]) == ("TL803", "`network`")
+
+
+ENCODER = """
+import torch
+from torch import nn
+
+layer = {layer}
+network = nn.Sequential(nn.Embedding(9, 8), nn.{whole}, nn.Linear(8, 1))
+optimizer = torch.optim.Adam(network.parameters())
+train, val = torch.load("train.pt"), torch.load("val.pt")
+
+@torch.no_grad()
+def validate():
+    return sum(nn.functional.mse_loss(network(x), y).item() for x, y in val)
+
+for epoch in range(9):
+    for x, y in train:
+        optimizer.zero_grad()
+        nn.functional.mse_loss(network(x), y).backward()
+        optimizer.step()
+    print(validate())
+"""
+ENCODERS = "TransformerEncoder(layer, 2)"
+
+
+@pytest.mark.parametrize(
+    ("layer", "whole", "codes"),
+    [
+        ("nn.TransformerEncoderLayer(8, 2, dropout=0.0)", ENCODERS, []),
+        ("nn.TransformerEncoderLayer(8, 2, 16, 0)", "TransformerEncoder(encoder_layer=layer)", []),
+        ("nn.TransformerEncoderLayer(8, 2, 16, 0.2)", ENCODERS, ["TL202"]),
+        ("nn.TransformerEncoderLayer(8, 2)", ENCODERS, ["TL202"]),
+        ("torch.load('layer.pt')", ENCODERS, ["TL202"]),
+        ("None", "Transformer(8, 2, 1, 1, 16, 0.0)", []),
+        ("None", "Transformer(8, 2, 1, 1, 16)", ["TL202"]),
+    ],
+)
+def test_the_dropout_of_transformers(layer: str, whole: str, codes: list[str]) -> None:
+    found = check_text(ENCODER.format(layer=layer, whole=whole), "<text>", strict=True).findings
+    assert [each.code for each in found if each.severity != "advice"] == codes

@@ -71,8 +71,8 @@ def _layer(call: LibraryCall) -> Value:
         model.arguments["out_features"] = constant(call.args[1])
     elif short in ("Softmax", "LogSoftmax") and call.args:
         model.arguments["dim"] = constant(call.args[0])
-    elif short.startswith("Transformer") and call.kwargs.get("dropout") is not None:
-        model.arguments["p"] = constant(call.kwargs["dropout"])
+    elif short.startswith("Transformer"):
+        _note_dropout_of_transformer(call, model, short)
     elif short in _BATCH_NORMS:
         model.eps = positional_eps(call)
     for name, value in call.kwargs.items():
@@ -81,6 +81,18 @@ def _layer(call: LibraryCall) -> Value:
     dropped = layers_only_called(call.machine.modules[-1].tree)
     call.emit(Made, thing=model, dropped=id(call.node) in dropped)
     return model
+
+
+def _note_dropout_of_transformer(call: LibraryCall, model: Model, short: str) -> None:
+    """An encoder or decoder has the dropout of the layer that it copies."""
+    if short in ("TransformerEncoder", "TransformerDecoder"):
+        layer = call.arg(0, f"{short[11:].lower()}_layer")
+        if isinstance(layer, Model) and layer.mode_dependent is False:
+            model.arguments["p"] = 0.0
+        return
+    rate = call.arg(5 if short == "Transformer" else 3, "dropout")
+    if rate is not None:
+        model.arguments["p"] = dropout_rate(call.machine, rate)
 
 
 _ZOOS = ("torchvision.models.*", "timm.*", "segmentation_models_pytorch.*",
