@@ -76,6 +76,7 @@ from trueloop.doctor.model.events import (
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Model, Optimizer
 from trueloop.doctor.rules.order.tl102_missing_zero_grad import is_plain
+from trueloop.doctor.rules.shared.evidence import called_as_part
 from trueloop.doctor.rules.shared.gradient_uses import Use, by_hand, use_of
 from trueloop.doctor.rules.shared.step_order import (
     StepRule,
@@ -202,13 +203,22 @@ class BackwardNeverStepped(StepRule):
         self, optimizer: Optimizer, happens: str, lost: Backward, other: OptimizerStep
     ) -> None:
         name = named(optimizer)
+        # One expression made both: `{name: Adam(part.parameters()) for name, part in ...}`.
+        together = optimizer.made == other.optimizer.made
+        if together and optimizer.models:
+            name = f"the optimizer of {called_as_part(optimizer.models[0])}"
         self.report(
-            optimizer.made,
+            other.place if together else optimizer.made,
             f"{name[:1].upper()}{name[1:]} never steps: its gradients are {happens}"
             f" in every iteration, but only {named(other.optimizer, other.spelled)} steps. Its"
             " parameters keep their initial values.",
-            related=[(lost.place, "computes the gradients"), (other.place, "steps")],
-            fix=f"Call `{optimizer.name or 'optimizer'}.step()` after `backward()`.",
+            related=[
+                (lost.place, "computes the gradients"),
+                (optimizer.made if together else other.place, "is made" if together else "steps"),
+            ],
+            fix="Call `step()` of each of them after `backward()`."
+            if together
+            else f"Call `{optimizer.name or 'optimizer'}.step()` after `backward()`.",
         )
 
     def _note_waiting(self, step: OptimizerStep, fed: list[Backward]) -> None:

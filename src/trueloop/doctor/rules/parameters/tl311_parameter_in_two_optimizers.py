@@ -57,6 +57,7 @@ from trueloop.doctor.model.events import Backward, Event, Made, OptimizerStep, S
 from trueloop.doctor.model.optimizer_events import GroupAdded
 from trueloop.doctor.model.things import Model, Optimizer
 from trueloop.doctor.rules.order.tl102_missing_zero_grad import is_plain
+from trueloop.doctor.rules.shared.evidence import called_as_part
 from trueloop.doctor.rules.shared.own_parameters import has_parameters
 from trueloop.doctor.rules.shared.step_order import (
     StepRule,
@@ -122,11 +123,11 @@ class ParameterInTwoOptimizers(StepRule):
             if not common:
                 return None
             part = next(parts, None)
-            return _called(part) if part is not None else f"{common} of the same parameters"
+            return called_as_part(part) if part is not None else f"{common} of the same parameters"
         for part in parts:
             loss = backward.loss
             if loss is not None and any(share(part, model) for model in loss.models):
-                return _called(part)
+                return called_as_part(part)
         return None
 
     def _report(self, last: OptimizerStep, step: OptimizerStep, part: str) -> None:
@@ -196,12 +197,3 @@ def _parts_of_both(one: Optimizer, other: Optimizer) -> Iterator[Model]:
 
 def _is_exact(optimizer: Optimizer) -> bool:
     return optimizer.known and optimizer.complete and not optimizer.partial
-
-
-def _called(model: Model) -> str:
-    """`model.encoder`, as far as it has names."""
-    for parent in model.parents:
-        for name, child in parent.children.items():
-            if child is model:
-                return f"`{'.'.join(filter(None, (parent.name, name)))}`"
-    return f"`{model.name}`" if model.name else "the same parameters"

@@ -77,6 +77,15 @@ def called(thing: Thing | None, otherwise: str) -> str:
     return f"`{thing.name}`" if thing is not None and thing.name else otherwise
 
 
+def called_as_part(model: Model) -> str:
+    """`model.encoder`, as far as it has names."""
+    for parent in model.parents:
+        for name, child in parent.children.items():
+            if child is model:
+                return f"`{'.'.join(filter(None, (parent.name, name)))}`"
+    return f"`{model.name}`" if model.name else "the same parameters"
+
+
 def wrapped(model: Model, *wrappers: str) -> bool:
     return model.wrapper in wrappers
 
