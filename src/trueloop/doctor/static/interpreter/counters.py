@@ -56,7 +56,7 @@ def once_by_default(m: Interpreter, size: Size) -> int | None:
 def closes_window(m: Interpreter, node: ast.If, scope: Scope) -> bool | None:
     """The outcome of a test whether a counter has come to the size of its window, which the branch
     sets back; None for other tests."""
-    counter = _set_back(node) if m.turns else None
+    counter = (_set_back(node) or _set_back_by_method(m, node, scope)) if m.turns else None
     if counter is not None:
         assert isinstance(node.test, ast.Compare)
         count, size = m.evaluate(counter, scope), m.evaluate(node.test.comparators[0], scope)
@@ -80,18 +80,47 @@ def closes_window(m: Interpreter, node: ast.If, scope: Scope) -> bool | None:
 @once
 def _set_back(node: ast.If) -> ast.expr | None:
     """The counter that a test compares and its branch sets to zero."""
-    test = node.test
-    if not isinstance(test, ast.Compare) or not isinstance(test.left, (ast.Name, ast.Attribute)):
-        return None
-    if len(test.ops) > 1 or not isinstance(test.ops[0], (ast.Eq, ast.GtE)):
-        return None
-    name = written(test.left)
+    counter = _compared(node.test)
+    name = written(counter) if counter is not None else ""
     for each in node.body:
         targets = each.targets if isinstance(each, ast.Assign) else ()
         if any(written(target) == name for target in targets):
             value = getattr(each.value, "value", None) if isinstance(each, ast.Assign) else None
-            return test.left if value == 0 and value is not False else None
+            return counter if value == 0 and value is not False else None
     return None
+
+
+def _compared(test: ast.expr) -> ast.Name | ast.Attribute | None:
+    """The variable of `count == size` and of `count >= size`."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.left, (ast.Name, ast.Attribute)):
+        return None
+    is_window = len(test.ops) == 1 and isinstance(test.ops[0], (ast.Eq, ast.GtE))
+    return test.left if is_window else None
+
+
+def _set_back_by_method(m: Interpreter, node: ast.If, scope: Scope) -> ast.expr | None:
+    """The same where a method sets it to zero: `if self.count == self.size: ...; self.reset()`."""
+    counter = _compared(node.test)
+    if not isinstance(counter, ast.Attribute):
+        return None
+    called = _called_on(node, written(counter.value))
+    owner = m.evaluate(counter.value, scope) if called else None
+    if not isinstance(owner, Instance):
+        return None
+    methods = [owner.cls.lookup(each) for each in called]
+    sets = any(isinstance(e, Function) and counter.attr in _zeroed(e.node) for e in methods)
+    return counter if sets else None
+
+
+def _called_on(node: ast.If, holder: str) -> tuple[str, ...]:
+    """The methods of an object that the branch calls."""
+    calls = [each.value for each in node.body if isinstance(each, (ast.Expr, ast.Assign))]
+    told = [each.func for each in calls if isinstance(each, ast.Call)]
+    return tuple(
+        each.attr
+        for each in told
+        if isinstance(each, ast.Attribute) and written(each.value) == holder
+    )
 
 
 class _AskedObject(NamedTuple):
@@ -132,14 +161,7 @@ def asks_object(node: ast.If) -> _AskedObject | None:
         test = test.func if not test.args and not test.keywords else test
     if not isinstance(test, ast.Attribute) or not isinstance(test.value, (ast.Name, ast.Attribute)):
         return None
-    holder = written(test.value)
-    calls = [each.value for each in node.body if isinstance(each, (ast.Expr, ast.Assign))]
-    told = [each.func for each in calls if isinstance(each, ast.Call)]
-    names = tuple(
-        each.attr
-        for each in told
-        if isinstance(each, ast.Attribute) and written(each.value) == holder
-    )
+    names = _called_on(node, written(test.value))
     return _AskedObject(test.value, test.attr, names) if names else None
 
 
@@ -164,17 +186,21 @@ def _comparison(method: ast.AST) -> tuple[str, str]:
 @once
 def _resets(method: ast.AST) -> frozenset[str]:
     """The attributes that a method sets to zero each time it is called, where it makes a step."""
-    body = getattr(method, "body", None) or []
     steps = any(
         isinstance(each, ast.Attribute) and each.attr == "step" and isinstance(each.ctx, ast.Load)
         for each in walk(method)
     )
-    found = [
+    return _zeroed(method) if steps else frozenset()
+
+
+@once
+def _zeroed(method: ast.AST) -> frozenset[str]:
+    """The attributes that a method sets to zero each time it is called."""
+    return frozenset(
         _own(method, each.targets[0])
-        for each in body
+        for each in getattr(method, "body", None) or []
         if isinstance(each, ast.Assign) and getattr(each.value, "value", None) == 0
-    ]
-    return frozenset(found if steps else ())
+    )
 
 
 def _own(method: ast.AST, node: ast.expr) -> str:
