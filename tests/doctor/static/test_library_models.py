@@ -155,7 +155,11 @@ RATES = "hidden_dropout_prob=0, attention_probs_dropout_prob=0"
         (f", {RATES}", "", BY_CONFIG),
         (f", {RATES}", "", "AutoModel.from_config(config)"),
         ("", "config.hidden_dropout = config.attention_dropout = 0.0", BY_CONFIG),
-        ("", "config.update({'resid_pdrop': 0.0, 'embd_pdrop': 0.0, 'attn_pdrop': 0.0})", BY_CONFIG),
+        (
+            "",
+            "config.update({'resid_pdrop': 0.0, 'embd_pdrop': 0.0, 'attn_pdrop': 0.0})",
+            BY_CONFIG,
+        ),
         ("", "", "XLNetModel.from_pretrained('xlnet-base-cased', dropout=0)"),
         ("", "config = XLNetConfig.from_json_file('xlnet.json')\nconfig.dropout = 0", BY_CONFIG),
     ],

@@ -1,4 +1,4 @@
-"""A seed for each of several trainings, and one for each epoch (TL712); the best of several trainings
+"""A seed for each of several trainings, and for each epoch (TL712); the best of several trainings
 (TL805)."""
 
 from __future__ import annotations

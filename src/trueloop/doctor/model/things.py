@@ -80,7 +80,7 @@ class Model(Nested, Thing):
 
     @property
     def same_in_both_modes(self) -> bool:
-        """Dropout of rate 0, in a layer or a transformer, or batch norm without running averages."""
+        """Dropout of rate 0, in a layer or a transformer, or batch norm without running means."""
         asked = self.arguments
         return asked.get("p") in (0, 0.0) or asked.get("track_running_stats") is False
 

@@ -206,7 +206,7 @@ class BackwardNeverStepped(StepRule):
         # One expression made both: `{name: Adam(part.parameters()) for name, part in ...}`.
         together = optimizer.made == other.optimizer.made
         if together and optimizer.models:
-            name = f"the optimizer of {called_as_part(optimizer.models[0])}"
+            name = f"the optimizer of {called_as_part(optimizer.models[0], 'one part')}"
         self.report(
             other.place if together else optimizer.made,
             f"{name[:1].upper()}{name[1:]} never steps: its gradients are {happens}"

@@ -123,11 +123,13 @@ class ParameterInTwoOptimizers(StepRule):
             if not common:
                 return None
             part = next(parts, None)
-            return called_as_part(part) if part is not None else f"{common} of the same parameters"
+            if part is None:
+                return f"{common} of the same parameters"
+            return called_as_part(part, "the same parameters")
         for part in parts:
             loss = backward.loss
             if loss is not None and any(share(part, model) for model in loss.models):
-                return called_as_part(part)
+                return called_as_part(part, "the same parameters")
         return None
 
     def _report(self, last: OptimizerStep, step: OptimizerStep, part: str) -> None:

@@ -77,13 +77,13 @@ def called(thing: Thing | None, otherwise: str) -> str:
     return f"`{thing.name}`" if thing is not None and thing.name else otherwise
 
 
-def called_as_part(model: Model) -> str:
-    """`model.encoder`, as far as it has names."""
+def called_as_part(model: Model, otherwise: str) -> str:
+    """`model.encoder`, as far as it has names, or else what it is."""
     for parent in model.parents:
         for name, child in parent.children.items():
             if child is model:
                 return f"`{'.'.join(filter(None, (parent.name, name)))}`"
-    return f"`{model.name}`" if model.name else "the same parameters"
+    return called(model, otherwise)
 
 
 def wrapped(model: Model, *wrappers: str) -> bool:

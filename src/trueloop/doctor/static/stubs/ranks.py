@@ -188,8 +188,8 @@ def _speaks_of_rank(test: ast.expr) -> bool:
 
 @once
 def _rank_flags(tree: ast.AST) -> frozenset[str]:
-    """The names that a file gives to the answer: `main = rank == 0`, `Saver(writes=rank == 0)`, or a
-    function returns it."""
+    """The names that a file gives to the answer: `main = rank == 0`, `Saver(writes=rank == 0)`, a
+    function that returns it."""
     found: set[str] = set()
     for node in nodes_of(tree, ast.Assign):
         if _is_answer(node.value):
