@@ -65,11 +65,11 @@ EACH = "for p, t in zip(out, y):\n            "
             "torch.cat(found).mean().item()",
         ),
         (
-            "for i in range(len(x)):\n            found.append(mse(out[i : i + 1], y[i : i + 1]))",
+            "for i in range(len(x)):\n            found.append(mse(out[i], y[i]))",
             "torch.stack(found).mean()",
         ),
         (
-            "for p, t in zip(out.split(1), y.split(1)):\n            found.append(mse(p, t).item())",
+            "for p, t in zip(out.split(1), y.split(1)):\n            found.append(float(mse(p, t)))",
             "sum(found) / len(found)",
         ),
         ("total += ((out - y) ** 2).mean(dim=(1, 2, 3)).sum().item()", "total / len(data)"),

@@ -65,6 +65,28 @@ def held(value: object, name: str, default: Any = None) -> Any:
     return default
 
 
+_TRANSFORMERS = (
+    nn.Transformer,
+    nn.TransformerEncoder,
+    nn.TransformerDecoder,
+    nn.TransformerEncoderLayer,
+    nn.TransformerDecoderLayer,
+)
+
+
+def dropout_of(module: nn.Module) -> float | None:
+    """The rate of a dropout layer, and the highest one inside a transformer of torch; None for a
+    different module."""
+    if not is_a(module, _TRANSFORMERS):
+        share = held(module, "p")
+        return float(share) if type(share) in (int, float) else None
+    rates = [
+        held(each, "dropout" if is_a(each, nn.MultiheadAttention) else "p")
+        for each in module.modules()
+    ]
+    return max((float(each) for each in rates if type(each) in (int, float)), default=0.0)
+
+
 def attributes(value: object) -> dict[str, Any]:
     """All that an object stores by name."""
     try:

@@ -161,9 +161,9 @@ class ObjectRegistry:
                 made=made,
                 name=source_map.assigned_to(made) if made.line else "",
             )
-            share = inspection.held(module, "p")
-            if type(share) in (int, float):
-                found.arguments["p"] = float(share)
+            share = inspection.dropout_of(module)
+            if share is not None:
+                found.arguments["p"] = share
             if inspection.held(module, "track_running_stats") is False:
                 found.arguments["track_running_stats"] = False
             self.modules.put(module, found)
