@@ -55,6 +55,8 @@ EACH = "for p, t in zip(out, y):\n            "
     ("body", "result"),
     [
         (f"{EACH}total += mse(p, t).item()", "total / len(data)"),
+        (f"{EACH}total += float(mse(p, t))", "total / len(data)"),
+        (f"{EACH}found += [mse(p, t).numpy()]", "sum(found) / len(found)"),
         (f"{EACH}meter.update(mse(p, t).item())", "meter.avg"),
         (f"{EACH}found.append(mse(p, t).item())", "np.mean(found)"),
         (f"{EACH}scores[len(scores)] = mse(p, t).item()", "sum(scores.values()) / len(scores)"),
@@ -69,7 +71,7 @@ EACH = "for p, t in zip(out, y):\n            "
             "torch.stack(found).mean()",
         ),
         (
-            "for p, t in zip(out.split(1), y.split(1)):\n            found.append(float(mse(p, t)))",
+            "for p, t in zip(out.split(1), y.split(1)):\n            found += [float(mse(p, t))]",
             "sum(found) / len(found)",
         ),
         ("total += ((out - y) ** 2).mean(dim=(1, 2, 3)).sum().item()", "total / len(data)"),

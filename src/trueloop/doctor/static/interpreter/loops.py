@@ -222,11 +222,23 @@ def adds_in_part(m: Interpreter, items: Sequence) -> bool:
     )
 
 
+@once
+def _adds_up(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+    """`total += ...` in a loop, by itself or under a condition."""
+    return any(
+        isinstance(each, ast.AugAssign) and isinstance(each.op, ast.Add)
+        for statement in loop.body
+        for each in (statement, *getattr(statement, "body", ()))
+    )
+
+
 def _worth(m: Interpreter, node: ast.For | ast.AsyncFor | ast.While, scope: Scope) -> bool:
     """A second turn may show something that the first one does not."""
     survey = scope.module.survey
     if survey.interesting(node) or survey.contents[id(node)].yields:
         return True
+    if m.turns and _adds_up(node):
+        return True  # of each turn around it several terms, where one turn would show one
     names = survey.contents[id(node)].names
     m.spend(len(names) >> 4, node)
     if any(name in survey.functions for name in names) or not names.isdisjoint(m.project.names):
