@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -121,7 +122,9 @@ def _is_fresh(values: torch.Tensor) -> bool | None:
         return None
     spread = float(flat.std())
     reach = float((flat - flat.mean()).abs().max())
-    return reach < 1.95 * spread or abs(spread - 1) < 0.1
+    # A small embedding's may be off by chance: by up to three standard errors.
+    about_one = abs(spread - 1) < max(0.1, 3 / math.sqrt(2 * len(flat)))
+    return reach < 1.95 * spread or about_one
 
 
 def is_users(watcher: Context, module: nn.Module) -> bool:
