@@ -175,6 +175,7 @@ def test_a_network_whose_dropout_is_turned_off(given: str, more: str, network: s
     ("given", "more"),
     [
         (", hidden_dropout_prob=0", ""),  # attention still has its own
+        (", activation_dropout=0.0, attention_dropout=0.0", ""),  # and here BART's layers
         (", hidden_dropout_prob=0, attention_probs_dropout_prob=0.1", ""),
         ("", "config.update({'hidden_dropout_prob': 0.0, 'layer_norm_eps': 1e-7})"),
         ("", "config.update(open('settings').read())"),

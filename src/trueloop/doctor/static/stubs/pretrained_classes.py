@@ -3,6 +3,8 @@ library's `from_pretrained` makes."""
 
 from __future__ import annotations
 
+import re
+
 from trueloop.doctor.model.events import Made
 from trueloop.doctor.model.things import Model
 from trueloop.doctor.static.interpreter.calls import instantiate
@@ -55,19 +57,21 @@ def _network(call: LibraryCall, kind: str, *, training: bool) -> Model:
 
 
 def _turns_dropout_off(call: LibraryCall) -> bool:
-    """Its dropout rates are set to 0, in the call or in the configuration: those of the attention
-    too, where it has some of its own."""
+    """Its dropout rates are set to 0, in the call or in the configuration: those of its layers, and
+    those of the attention, where it has some of its own."""
     settings = dict(call.kwargs)
     for config in (*call.args, call.kwargs.get("config")):
         if isinstance(config, OpaqueObject):
             settings |= config.arguments | config.attributes
     rates = {name: constant(value) for name, value in settings.items() if "drop" in name}
-    covers_attention = any("att" in name or name in _OF_ALL_LAYERS for name in rates)
-    return covers_attention and all(rate == 0 for rate in rates.values())
+    if any(rate != 0 for rate in rates.values()):
+        return False
+    return any(map(_OF_LAYERS.search, rates)) and any(map(_OF_ATTENTION.search, rates))
 
 
-_OF_ALL_LAYERS = frozenset({"dropout", "dropout_rate"})
-"""The rates of XLNet and of T5, of which attention has no separate one."""
+_OF_LAYERS = re.compile(r"^dropout(_rate)?$|hidden|resid")
+_OF_ATTENTION = re.compile(r"^dropout(_rate)?$|att")
+"""XLNet's `dropout` and T5's `dropout_rate` are both."""
 
 
 @methods(OpaqueObject, "update")
