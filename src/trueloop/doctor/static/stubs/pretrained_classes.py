@@ -58,7 +58,7 @@ def _network(call: LibraryCall, kind: str, *, training: bool) -> Model:
 
 def _turns_dropout_off(call: LibraryCall) -> bool:
     """Its dropout rates are set to 0, in the call or in the configuration: those of its layers, and
-    those of the attention, where it has some of its own."""
+    those of the attention, where these are separate."""
     settings = dict(call.kwargs)
     for config in (*call.args, call.kwargs.get("config")):
         if isinstance(config, OpaqueObject):
