@@ -237,8 +237,8 @@ def _worth(m: Interpreter, node: ast.For | ast.AsyncFor | ast.While, scope: Scop
     survey = scope.module.survey
     if survey.interesting(node) or survey.contents[id(node)].yields:
         return True
-    if m.turns and _adds_up(node):
-        return True  # of each turn around it several terms, where one turn would show one
+    if _adds_up(node) and any(turn.loop.loader is not None for turn in m.turns):
+        return True  # several terms of one batch, where one turn would show one
     names = survey.contents[id(node)].names
     m.spend(len(names) >> 4, node)
     if any(name in survey.functions for name in names) or not names.isdisjoint(m.project.names):
