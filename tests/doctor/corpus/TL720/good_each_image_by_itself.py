@@ -14,10 +14,6 @@ net = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 3, 3,
 optimizer = torch.optim.Adam(net.parameters(), lr=2e-3)
 
 
-def error(image, clean):
-    return nn.functional.mse_loss(image, clean)
-
-
 @torch.no_grad()
 def validate():
     net.eval()
@@ -25,7 +21,7 @@ def validate():
     for image, clean in val:
         restored = net(image)
         for index in range(len(image)):
-            total += error(restored[index], clean[index]).item()
+            total += nn.functional.mse_loss(restored[index], clean[index]).item()
     return total / len(held_out)
 
 
@@ -33,6 +29,6 @@ for epoch in range(3):
     net.train()
     for image, clean in train:
         optimizer.zero_grad()
-        error(net(image), clean).backward()
+        nn.functional.mse_loss(net(image), clean).backward()
         optimizer.step()
     print(epoch, f"{validate():.4f}")
