@@ -122,7 +122,7 @@ def _is_fresh(values: torch.Tensor) -> bool | None:
         return None
     spread = float(flat.std())
     reach = float((flat - flat.mean()).abs().max())
-    # A small embedding's may be off by chance: by up to three standard errors.
+    # The spread of a few numbers is off by chance, by up to three standard errors.
     about_one = abs(spread - 1) < max(0.1, 3 / math.sqrt(2 * len(flat)))
     return reach < 1.95 * spread or about_one
 

@@ -180,7 +180,7 @@ class BestStateAliased(Rule):
             step = self._training.get(turn.loop)
             if step is None or turn in use.turns:
                 continue
-            # An option that the training depends on as well is no condition of a turn.
+            # An option that the training depends on, too, is the same in each turn.
             is_conditional = taken.state.conditional or not taken.guards <= step.guards
             if is_conditional and not self._trains_another_model(turn, taken.state):
                 return step

@@ -44,7 +44,8 @@ batches (`len(loader)`, a count, the last index and one), or are collected in a 
 whose mean is taken, or go into a meter (`update(value, n=1)`) without their number of samples; and
 the sizes are known and do not divide. Where the sizes are not known, and the loader is not trained
 on, it is advice. Not reported: training losses printed on the way, sums weighted by the batch size,
-`reduction="sum"`, `drop_last=True`, samplers, loops that end after a few batches.
+`reduction="sum"`, `drop_last=True`, samplers, loops that end after a few batches, scores of single
+samples.
 """
 
 from __future__ import annotations

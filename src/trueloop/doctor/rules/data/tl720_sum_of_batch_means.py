@@ -47,8 +47,9 @@ function that goes through the loader shows that nothing but its value is added 
 a variable or by an object of a class in the same file, and that the total is divided by the length
 of the same loader's data set. Not reported:
 `reduction="sum"`, sums that are weighted by the batch size, quotients that are multiplied by it,
-counts of hits, a total that nothing reads after it is divided, a division under a condition (live),
-and loaders whose batch size is not known, or is 1 unless an option changes it.
+counts of hits, scores of single samples, a total that nothing reads after it is divided, a division
+under a condition (live), and loaders whose batch size is not known, or is 1 unless an option
+changes it.
 """
 
 from __future__ import annotations

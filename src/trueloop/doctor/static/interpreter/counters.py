@@ -81,7 +81,9 @@ def closes_window(m: Interpreter, node: ast.If, scope: Scope) -> bool | None:
 def _set_back(node: ast.If) -> ast.expr | None:
     """The counter that a test compares and its branch sets to zero."""
     counter = _compared(node.test)
-    name = written(counter) if counter is not None else ""
+    if counter is None:
+        return None
+    name = written(counter)
     for each in node.body:
         targets = each.targets if isinstance(each, ast.Assign) else ()
         if any(written(target) == name for target in targets):

@@ -18,8 +18,6 @@ class ProcessEnvironment:
     """By the keys of their names: `'RANK'`, with the quotes."""
     world_sizes: set[str] = field(default_factory=set)
     """Keys of values that were given for the number of ranks."""
-    has_group: bool = False
-    """The default process group is initialized."""
 
     def set(self, key: str, value: Value, *, guarded: bool) -> None:
         """Set a variable; in a branch, it may have a different value already."""

@@ -225,8 +225,13 @@ def notice_mean(m: Interpreter, tensor: Tensor, node: ast.AST) -> None:
     terms = tensor.terms if tensor.terms is not None else next(iter(tensor.made_from), None)
     if not isinstance(terms, Sequence) or not terms.values:
         return
+    _notice_mean_of(m, terms, node)
+
+
+def _notice_mean_of(m: Interpreter, values: Sequence, node: ast.AST) -> None:
+    """Inform the rules if the elements of a list are batch means from one loader."""
     means: list[Tensor] = []
-    if all(_sums_means(m, node, each, means) for each in terms.values):
+    if all(_sums_means(m, node, each, means) for each in values.values):
         loader = _loader_of(means)
         if loader is not None:
             m.emit(Used, node, what="mean of batch means", subject=loader)
@@ -332,9 +337,5 @@ def _mean(call: LibraryCall) -> Value:
     """The mean of a list of numbers."""
     values = call.arg(0)
     if isinstance(values, Sequence) and values.values and not values.open:
-        means: list[Tensor] = []
-        if all(_sums_means(call.machine, call.node, each, means) for each in values.values):
-            loader = _loader_of(means)
-            if loader is not None:
-                call.emit(Used, what="mean of batch means", subject=loader)
+        _notice_mean_of(call.machine, values, call.node)
     return call.unknown(*call.args)

@@ -60,8 +60,6 @@ def _group(call: LibraryCall) -> Value:
         Used, what="torch.distributed.init_process_group", result_used=call.result_used,
         ranks=int(one),
     )  # fmt: skip
-    m.environment.has_group = True
-    m.history.summaries.clear()  # of functions that asked whether there is one
     return NONE
 
 
@@ -74,8 +72,6 @@ def _rank(call: LibraryCall) -> Value:
 @calls("torch.distributed.is_initialized", "torch.distributed.is_available",
        "torch.distributed.is_torchelastic_launched")  # fmt: skip
 def _is(call: LibraryCall) -> Value:
-    if call.machine.environment.has_group and not call.name.endswith("launched"):
-        return Constant(True)
     return Unknown(f"{call.name}()")
 
 
@@ -109,15 +105,8 @@ def _set_environment(call: LibraryCall) -> Value:
     return NONE
 
 
-@calls("torch.distributed.barrier")
+@calls("torch.distributed.barrier", "torch.distributed.destroy_process_group")
 def _nothing(call: LibraryCall) -> Value:
-    return NONE
-
-
-@calls("torch.distributed.destroy_process_group")
-def _destroyed(call: LibraryCall) -> Value:
-    call.machine.environment.has_group = False
-    call.machine.history.summaries.clear()
     return NONE
 
 
