@@ -35,6 +35,13 @@ class ConstantTerm(Measured):
 
 
 @dataclass(eq=False, kw_only=True)
+class GradientsLost(Measured):
+    """Gradients that were there after `backward` were gone at several steps in a row."""
+
+    optimizer: Optimizer
+
+
+@dataclass(eq=False, kw_only=True)
 class LossInputRange(Measured):
     """The origin of a loss's inputs, if the graph does not show how they were computed."""
 

@@ -356,10 +356,20 @@ def assigned(path: str, names: frozenset[str]) -> tuple[str, ...]:
             continue
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         for target in targets:
-            last = getattr(target, "attr", None) or getattr(target, "id", None)
-            if last in names:
-                found.append(ast.unparse(node.value))
+            for part, value in _unpacked(target, node.value):
+                last = getattr(part, "attr", None) or getattr(part, "id", None)
+                if last in names:
+                    found.append(ast.unparse(value))
     return tuple(found)
+
+
+def _unpacked(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """`first, best = 0, 0.0`, or `first, best = read()`: each name with what it is given."""
+    if not isinstance(target, ast.Tuple):
+        return [(target, value)]
+    written = value.elts if isinstance(value, ast.Tuple) else []
+    values = written if len(written) == len(target.elts) else [value] * len(target.elts)
+    return list(zip(target.elts, values, strict=True))
 
 
 @lru_cache(maxsize=1024)

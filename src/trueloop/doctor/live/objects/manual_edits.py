@@ -74,7 +74,7 @@ class ManualEdits:
                 for was, each in zip(before, now, strict=True)
                 if was != gradient_state(each)
             ]
-            if not pairs:
+            if not pairs and not _is_zero(now):
                 continue
             found = True
             thing = self._watcher.things.optimizer(optimizer)
@@ -98,6 +98,15 @@ class ManualEdits:
             if changed:
                 thing = self._watcher.things.optimizer(optimizer)
                 self._watcher.emit(ManualUpdate, frame, target=thing)
+
+
+def _is_zero(parameters: list[Any]) -> bool:
+    """`p.grad.data.zero_()` changes no version: there are gradients, and they are zero."""
+    gradients = [each.grad for each in parameters if each.grad is not None]
+    return bool(gradients) and all(
+        type(each) is torch.Tensor and not each.is_sparse and not bool(each.any())
+        for each in gradients
+    )
 
 
 def _some(optimizer: Optimizer) -> list[Any]:

@@ -46,9 +46,9 @@ were loaded before, loops over several files (unless, live, a file has keys that
 from __future__ import annotations
 
 from trueloop.doctor.model.events import Ended, FileLoaded, FileSaved, StateDictLoaded
-from trueloop.doctor.model.things import Checkpoint, Model
+from trueloop.doctor.model.things import Checkpoint, Model, StateDict, Tensor
 from trueloop.doctor.rules.base import Rule
-from trueloop.doctor.rules.shared.evidence import called
+from trueloop.doctor.rules.shared.evidence import called, draws_weights
 from trueloop.doctor.rules.shared.own_files import OwnFiles
 
 
@@ -98,9 +98,22 @@ class KeysSilentlyMissing(Rule):
             if self.files.is_own(load):
                 self._report(candidate, load)
 
+    def _lost_in_source(self, event: StateDictLoaded, load: FileLoaded) -> tuple[str, ...]:
+        """The model's parts, where the file has other parts alone: nothing is loaded."""
+        wanted = _names_of_parts(event.thing)
+        saved = [each.value for each in self.files.saved if self.files.reads(load, each)]
+        owners = [each.owner for each in saved if isinstance(each, StateDict) and not each.edited]
+        other = bool(owners) and len(owners) == len(saved)
+        for owner in owners:
+            names = _names_of_parts(owner)
+            other = other and bool(names) and names.isdisjoint(wanted)
+        parts = event.thing.children if isinstance(event.thing, Model) else {}
+        return tuple(f"{name}.*" for name, part in parts.items() if draws_weights(part) and other)
+
     def _report(self, event: StateDictLoaded, load: FileLoaded) -> None:
-        lost = ", ".join(f"`{key}`" for key in event.missing[:3])
-        more = len(event.missing) - 3
+        missing = event.missing or self._lost_in_source(event, load)
+        lost = ", ".join(f"`{key}`" for key in missing[:3])
+        more = len(missing) - 3
         seen = f" (here {lost}{f' and {more} more' if more > 0 else ''})" if lost else ""
         self.report(
             event.place,
@@ -111,3 +124,11 @@ class KeysSilentlyMissing(Rule):
             related=[(load.place, "loads the file")],
             severity=None if lost else "advice",
         )
+
+
+def _names_of_parts(thing: object) -> set[str]:
+    """With which the keys of a model begin that is known whole."""
+    if not isinstance(thing, Model) or not thing.complete or thing.wrapper or thing.exposed:
+        return set()
+    tensors = {name for name, each in thing.attributes.items() if isinstance(each, Tensor)}
+    return tensors | set(thing.children)

@@ -53,7 +53,7 @@ from __future__ import annotations
 
 import re
 
-from trueloop.doctor.model.events import Backward, Made, ModelForward, StateDictLoaded
+from trueloop.doctor.model.events import Backward, Ended, Made, ModelForward, StateDictLoaded
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.measurements import LoaderOverlap, WeightsKept
 from trueloop.doctor.model.things import Loader, Model, Optimizer, Tensor
@@ -79,6 +79,8 @@ class TrainValOverlap(Rule):
         self._written: dict[Loader, tuple[str, ...]] = {}
         """The names in the expressions that make loaders."""
         self._kept: list[Model] = []
+        self._open: list[tuple[ModelForward, Loader, Loader]] = []
+        """Findings of the current turn: a teacher's forward, if the batch is trained on."""
 
     def on_loader_overlap(self, event: LoaderOverlap) -> None:
         both = frozenset((event.loader, event.other))
@@ -96,6 +98,9 @@ class TrainValOverlap(Rule):
         if loader is not None and event.loss is not None:
             self._trained.setdefault(loader, set()).update(event.loss.models)
             self._last = loader
+            self._open = [
+                each for each in self._open if each[1] is not loader or each[0].turn != event.turn
+            ]
 
     def on_state_dict_loaded(self, event: StateDictLoaded) -> None:
         if isinstance(event.thing, Model):
@@ -112,7 +117,12 @@ class TrainValOverlap(Rule):
                 each for each in trained if any(each.shares_parameters(model) for model in models)
             }
 
+    def on_ended(self, event: Ended) -> None:
+        self._report_open()
+
     def on_model_forward(self, event: ModelForward) -> None:
+        if any(forward.turn != event.turn for forward, *_ in self._open):
+            self._report_open()
         loader = _read_from(event)
         if loader is None or loader in self._trained or (event.grad and event.training):
             return
@@ -126,7 +136,13 @@ class TrainValOverlap(Rule):
                 or _is_held_out(loader, self._written[loader])
                 or self._is_left_out(loader, trained)
             ):
-                self._report(event.place, loader, trained, common, sizes)
+                self._open.append((event, loader, trained))
+
+    def _report_open(self) -> None:
+        for forward, loader, trained in self._open:
+            common, sizes = self._common[frozenset((loader, trained))]
+            self._report(forward.place, loader, trained, common, sizes)
+        self._open = []
 
     def _is_left_out(self, loader: Loader, trained: Loader) -> bool:
         """Its samples are those that the current fold does not train on, and a former one did: the

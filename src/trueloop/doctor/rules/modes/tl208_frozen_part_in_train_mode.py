@@ -124,6 +124,8 @@ class FrozenPartInTrainMode(FrozenModules):
         """Serial numbers of the first step and the last."""
         self._modes: dict[Model, ModeSet] = {}
         """The latest `train()` of each module."""
+        self._before: dict[Model, tuple[object, ModeSet | None]] = {}
+        """For modules in eval mode: the calls that led to `eval()`, and the `train()` before it."""
         self._called: dict[Model, set[Model]] = {}
         """The layers that a module calls."""
         self._adapting: set[Model] = set()
@@ -142,10 +144,16 @@ class FrozenPartInTrainMode(FrozenModules):
 
     def on_mode_set(self, event: ModeSet) -> None:
         if event.training is not False:
-            self._modes[event.model] = event
+            calls, earlier = self._before.pop(event.model, (None, None))
+            if calls != (event.place.path, event.stack):
+                self._modes[event.model] = event
+            elif earlier is not None:  # a validation leaves the mode that it has found
+                self._modes[event.model] = earlier
         elif event.guards:
             self._optional.update(event.model.family())
         else:
+            calls = event.place.path, event.stack
+            self._before[event.model] = calls, self._modes.get(event.model)
             for each in event.model.family():  # of no account any more
                 self._modes.pop(each, None)
 

@@ -55,6 +55,8 @@ before it clears, pairs of optimizers with separate parameters, and a `zero_grad
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 from trueloop.doctor.model.events import (
     Backward,
     Event,
@@ -66,6 +68,7 @@ from trueloop.doctor.model.events import (
     ZeroGrad,
 )
 from trueloop.doctor.model.findings import Move
+from trueloop.doctor.model.measurements import GradientsLost
 from trueloop.doctor.model.things import Optimizer
 from trueloop.doctor.rules.shared.step_order import (
     StepRule,
@@ -88,6 +91,8 @@ class ZeroGradAfterBackward(StepRule):
         super().__init__()
         self._made = 0
         """Optimizers of the program."""
+        self._cleared_by_call: set[Optimizer] = set()
+        """Those before whose last step a call has cleared gradients."""
 
     def on_made(self, event: Made) -> None:
         self._made += isinstance(event.thing, Optimizer)
@@ -96,6 +101,23 @@ class ZeroGradAfterBackward(StepRule):
         found = self._cleared(event)
         if found is not None:
             self._report(event, *found)
+        self._cleared_by_call.discard(event.optimizer)
+        later = takewhile(
+            lambda each: not isinstance(each, Backward), reversed(self.window(event.optimizer))
+        )
+        if any(isinstance(each, ZeroGrad) and not each.by_hand for each in later):
+            self._cleared_by_call.add(event.optimizer)
+
+    def on_gradients_lost(self, event: GradientsLost) -> None:
+        if event.optimizer in self._cleared_by_call:
+            return
+        name = named(event.optimizer)
+        self.report(
+            event.place,
+            f"The gradients that `backward()` has computed are gone when {name} steps: they were"
+            " cleared by hand in between, and the step has none to apply.",
+            fix="Clear the gradients before `backward()`, or after the step.",
+        )
 
     def _cleared(self, step: OptimizerStep) -> tuple[Backward, ZeroGrad] | None:
         """The backward whose gradients the step should have had, and what cleared them."""

@@ -301,6 +301,11 @@ def _per_batch(clock: ScheduleClock, call: SchedulerStep, length: Length) -> str
         return "this counts the batches of one epoch, and it steps in every epoch"
     if len(turns) > 1 or not epochs or symbolic.same(length.calls, epochs[0]):
         return ""
+    for window in call.windows:  # it steps only in some of the batches
+        size = symbolic.parse(window.size)
+        if size is None:
+            return ""
+        batches = symbolic.quotient(batches, size)
     each = 1 if loop is None or loop.simulated else _usual_distance(clock.calls, loop)
     if each > 1:  # as it runs: once for each group of batches that a generator collects
         batches = symbolic.quotient(batches, {(): float(each)})

@@ -25,6 +25,8 @@ class FrozenModules(Rule):
         self._born: dict[Model, int] = {}
         self._parts: dict[FlagsSet, frozenset[Model]] = {}
         """The modules inside of one that was frozen, at that time."""
+        self._thawed: dict[FlagsSet, set[Model]] = {}
+        """Those of them that have got gradients since, in part or whole."""
 
     def on_made(self, event: Made) -> None:
         if isinstance(event.thing, Model):
@@ -38,7 +40,7 @@ class FrozenModules(Rule):
                 self.frozen.append(event)
                 self._parts[event] = frozenset(event.model.family())
         else:
-            self.thaw(event.model)
+            self._thaw_part(event.model)
             self.gradual |= any(turn.loop.kind != "other" for turn in event.turns)
 
     def on_replaced(self, event: Replaced) -> None:
@@ -50,6 +52,17 @@ class FrozenModules(Rule):
             if isinstance(thing, Model):
                 self.thaw(thing)
 
+    def _thaw_part(self, model: Model) -> None:
+        """The rest of what was frozen stays so: `model.requires_grad_(False)`, then its head."""
+        for each in self.frozen:
+            inside = each.model is not model and each.model.covers(model)
+            if inside and model.complete and model.known:
+                thawed = [part for part in self._parts[each] if part.shares_parameters(model)]
+                self._thawed.setdefault(each, set()).update(thawed)
+            elif each.model.shares_parameters(model):
+                self._parts.pop(each)
+        self.frozen = [each for each in self.frozen if each in self._parts]
+
     def thaw(self, model: Model) -> None:
         """Something may have switched the gradients of a model's parameters on again."""
         self.frozen = [each for each in self.frozen if not each.model.shares_parameters(model)]
@@ -58,6 +71,8 @@ class FrozenModules(Rule):
         """A module was there when the event froze what it belongs to."""
         if part in self._born and part not in self._parts[event]:
             return False  # it has come into the module since then
+        if part in self._thawed.get(event, ()):
+            return False
         return event.model.covers(part) and self._born.get(part, 0) < event.serial
 
 

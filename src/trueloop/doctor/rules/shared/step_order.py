@@ -37,6 +37,7 @@ _MEDDLES = re.compile(
 _TOUCHES = re.compile(r"grad|zero|backward|clear|step|(?-i:Opt(im(izer)?)?(Wrapper)?$)", re.I)
 """The last: `ScheduledOptim(optimizer)`, `NoamOpt(...)` are optimizers themselves."""
 _PARAMETERS = re.compile(r"[\w.]+\.parameters\(\)")
+_GROUPS = re.compile(r"[\w.]+\.param_groups")
 LEAVES_ALONE = re.compile(
     r"sched|warm_?up|(^|[._])lr([._]|$)|learning_rate|save|load|checkpoint|ckpt|resume|restore|log"
     r"|print|writer|summary|watch|count|num_|plot|info|ema|average|eval|valid|test|metric|device"
@@ -209,17 +210,21 @@ def clears(event: ZeroGrad, optimizer: Optimizer) -> bool | None:
 
 
 def is_whole(event: ZeroGrad) -> bool:
-    """It leaves nothing out: by hand it is the whole body of a loop over `model.parameters()`."""
+    """It leaves nothing out: by hand it is the whole body of a loop over `model.parameters()`, or
+    over the parameters of all of an optimizer's groups."""
     if not event.by_hand:
         return True
-    loop = event.turns[-1].loop if event.turns else None
+    if event.guards or not isinstance(event.target, Model):
+        return False
+    around = [turn.loop for turn in event.turns]
+    inner = around[-1:]
+    if inner and re.fullmatch(r"\w+\['params'\]", str(inner[0].over)):
+        inner = around[-2:]
+    whole = _GROUPS if len(inner) == 2 else _PARAMETERS
     return (
-        loop is not None
-        and not event.guards
-        and isinstance(event.target, Model)
-        and event.place.function == loop.place.function
-        and loop.lines == 1
-        and _PARAMETERS.fullmatch(str(loop.over)) is not None
+        bool(inner)
+        and all(loop.lines == 1 and loop.place.function == event.place.function for loop in inner)
+        and whole.fullmatch(str(inner[0].over)) is not None
     )
 
 

@@ -67,6 +67,7 @@ from trueloop.doctor.static.stubs.optimizers import (
     set_groups,
     set_in_group,
 )
+from trueloop.doctor.static.stubs.tensor_shapes import indexed
 from trueloop.doctor.static.stubs.tensors import (
     attribute_of,
     element,
@@ -241,6 +242,7 @@ def _of_unknown(m: Interpreter, value: Unknown, name: str) -> Value:
         cut = name == "data" and any(each.forwards for each in tensors_behind([value]))
         of = () if cut else (value,)  # `.data` leaves the graph behind
         fresh = Unknown(f"{value.key}.{name}", of, loop_variant=value.loop_variant)
+        fresh.shape = value.shape[::-1] if name == "T" and value.shape else None
         # Of a batch, an `.image` is not a module; of a trainer, an `.optimizer` is an optimizer.
         found = value.attributes[name] = guess(m, name, fresh, m.modules[-1])
     return found
@@ -323,6 +325,7 @@ def item_of(m: Interpreter, value: Any, index: Any, node: ast.AST) -> Value:
         of = (value, index) if isinstance(value, Unknown) else (value,)
         fresh = Unknown(f"{m.key(value)}{name}", of, loop_variant=bool(loop_of(index)))
         fresh.number = bool(getattr(value, "number", False))
+        fresh.shape = indexed(getattr(value, "shape", None), index)
         if not fresh.loop_variant:
             value.attributes[name] = fresh  # a name that is given to it says what it may be
         if not isinstance(constant(index), str):

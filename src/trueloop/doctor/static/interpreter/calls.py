@@ -54,7 +54,7 @@ from trueloop.doctor.static.interpreter.values import (
 )
 from trueloop.doctor.static.interpreter.windowing_generators import windows_of
 from trueloop.doctor.static.interpreter.with_blocks import inside_foreign
-from trueloop.doctor.static.stubs import statistics, tensor_shapes as shapes
+from trueloop.doctor.static.stubs import arrays, statistics, tensor_shapes as shapes
 from trueloop.doctor.static.stubs.manual_updates import clears_by_name
 from trueloop.doctor.static.stubs.tensors import call_foreign_method, derive
 
@@ -141,8 +141,7 @@ def _library(
         named = {str(i): arg for i, arg in enumerate(args)} | kwargs
         return OpaqueObject(name, named, key=f"{last}()@{getattr(node, 'lineno', 0)}")
     found = m.unknown(node, everything)
-    if args and head == "numpy":
-        statistics.notice(m, args[0], last, args[1:], kwargs, found)
+    arrays.notice(m, name, args, kwargs, found)
     return found
 
 
@@ -192,6 +191,7 @@ def _method(
             m.graph_escapes(name, node, frozenset({receiver}))
         return call_foreign_method(m, receiver, name, everything, node)
     found = m.unknown(node, [receiver, *everything])
+    arrays.notice_method(m, receiver, name, args, kwargs, found)
     found.number = isinstance(receiver, Unknown) and receiver.number
     return found
 
@@ -232,7 +232,7 @@ def _foreign(
     owner = function.of if isinstance(function, Unknown) else ()
     found = m.unknown(node, [function, *owner, *everything])
     if owner and isinstance(node, ast.Call):
-        statistics.notice(m, owner[0], last_name(node.func), args, kwargs, found)
+        arrays.notice_method(m, owner[0], last_name(node.func), args, kwargs, found)
         found.number = not everything and last_name(node.func) == "item"
     return found
 
@@ -442,7 +442,7 @@ def instantiate(
         complete = cls.lookup("__post_init__")
         if isinstance(complete, Function) and (cls.fields or made.attributes):
             start(m, complete, [made], {}, node)
-        if (container := container_in(made)) is not None:
+        if not cls.fields and (container := container_in(made)) is not None:
             call(m, LibraryMethod(container, "__init__"), args, kwargs, node, rest)
     elif isinstance(made, (Optimizer, Scheduler, Dataset, Sampler)):
         adopt(m, made, cls, args, kwargs, node)

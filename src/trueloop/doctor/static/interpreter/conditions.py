@@ -42,6 +42,7 @@ from trueloop.doctor.static.interpreter.values import (
     constant,
     varies,
 )
+from trueloop.doctor.static.stubs.tensor_shapes import broadcast, shape_of
 
 _OF_REST: dict[tuple[type[ast.cmpop], object], bool] = {
     (ast.Gt, 0): True, (ast.GtE, 1): True, (ast.Lt, 1): False, (ast.LtE, 0): False,
@@ -212,7 +213,7 @@ def compare(m: Interpreter, sign: ast.cmpop, left: Any, right: Any, node: ast.ex
     if isinstance(left, Unknown) and isinstance(right, Constant) and kind in (ast.Eq, ast.NotEq):
         return _equality(m, kind, left, right)
     key = f"{m.key(left)} {_SIGN[kind]} {m.key(right)}"
-    return Unknown(key, (left, right))
+    return Unknown(key, (left, right), shape=broadcast([shape_of(left), shape_of(right)]))
 
 
 def is_count(value: Value) -> bool:

@@ -23,6 +23,7 @@ from trueloop.doctor.static.interpreter.loop_plans import elements
 from trueloop.doctor.static.interpreter.preferred_branches import preferred_way
 from trueloop.doctor.static.interpreter.step_budget import NESTING
 from trueloop.doctor.static.interpreter.stub_lookup import find_star_call
+from trueloop.doctor.static.interpreter.unpacking import chunks_of
 from trueloop.doctor.static.interpreter.values import (
     Constant,
     DictValue,
@@ -347,7 +348,9 @@ def _conditional(m: Interpreter, node: ast.IfExp, scope: Scope) -> Value:
 def _spread(m: Interpreter, node: ast.Starred, scope: Scope) -> Value:
     """The values that `*layers()` spreads: all that a generator of the user's yields."""
     value = evaluate(m, node.value, scope)
-    return yielded(m, value, node, MOST) if isinstance(value, Generator) else value
+    if isinstance(value, Generator):
+        return yielded(m, value, node, MOST)
+    return chunks_of(m, value, node.value)
 
 
 def _sequence(m: Interpreter, node: ast.List | ast.Tuple | ast.Set, scope: Scope) -> Value:

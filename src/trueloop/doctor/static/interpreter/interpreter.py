@@ -18,10 +18,15 @@ from trueloop.doctor.model.events import Backward, EscapedToUnknown, Event, Grap
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.known_values import loop_of
 from trueloop.doctor.model.things import AccumulationWindow, Model, Size, Tensor, Thing
-from trueloop.doctor.static.interpreter.branches import BranchPolicy, OpenBranch, limit_in, text_in
+from trueloop.doctor.static.interpreter.branches import BranchPolicy, OpenBranch, text_in
 from trueloop.doctor.static.interpreter.call_history import CallHistory, Reach
-from trueloop.doctor.static.interpreter.joined_conditions import Junction, Limits, note_limit
-from trueloop.doctor.static.interpreter.option_defaults import ORDER, decided_by_default
+from trueloop.doctor.static.interpreter.joined_conditions import (
+    Junction,
+    Limits,
+    limited,
+    note_limit,
+)
+from trueloop.doctor.static.interpreter.option_defaults import decided_by_default
 from trueloop.doctor.static.interpreter.process_environment import ProcessEnvironment
 from trueloop.doctor.static.interpreter.project import Project
 from trueloop.doctor.static.interpreter.surroundings import Surroundings
@@ -358,8 +363,8 @@ class Interpreter(Surroundings, ABC):
                 fact = False
             elif (named := self._named(value)) is not None:
                 fact = named
-            elif (follows := self._follows(key)) is not None:
-                fact = follows
+            elif (known := limited(key, self.policy.forced, self.decided)) is not None:
+                fact = known
             elif (default := self._default(value, key, preferred)) is not None:
                 fact = default
             elif preferred is not None:
@@ -419,19 +424,6 @@ class Interpreter(Surroundings, ABC):
             is_other = self.policy.forced.get(f"{key} == {default!r}") is False
             return text if text is not None or is_other else default
         return self.named.setdefault(key, default)
-
-    def _follows(self, key: str) -> bool | None:
-        """The truth of `n > 1` in a run that was asked to take `n` for 1."""
-        for sign, holds in ORDER.items():
-            name, found, _ = key.rpartition(f" {sign} ")
-            limit = limit_in(key, f"{name} {sign} ") if found else None
-            if limit is None:
-                continue
-            for other, fact in self.policy.forced.items():
-                number = limit_in(other, f"{name} == ")
-                if fact and number is not None:
-                    return bool(holds(number, limit))
-        return None
 
     def window_of_one(self, size: str) -> bool:
         """A window has been taken for one turn long in this run (`if accumulate > 1` was not); from

@@ -3,6 +3,7 @@ limits of a quantity from comparisons with numbers."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Container
 from typing import Any, NamedTuple
 
@@ -42,3 +43,26 @@ def note_limit(limits: Limits, key: str, fact: bool) -> None:
         limit = limit_in(key, f"{name} {sign} ") if found else None
         if limit is not None and len(known := limits.setdefault(name, [])) < SIZE:
             known.append((holds, limit, fact))
+
+
+def limited(key: str, forced: dict[str, bool], decided: dict[str, bool]) -> bool | None:
+    """The truth of `n > 1` in a run that was asked to take `n` for 1, or that has found it to be
+    neither 0 nor 1: what is compared with one of these counts something, and is larger. And of
+    `n == 1` where it is more than 0, and not more than 1."""
+    one = key.removesuffix(" == 1")
+    if one != key and decided.get(f"{one} > 0") and decided.get(f"{one} > 1") is False:
+        return True
+    for sign, holds in ORDER.items():
+        name, found, _ = key.rpartition(f" {sign} ")
+        limit = limit_in(key, f"{name} {sign} ") if found else None
+        if limit is None:
+            continue
+        for other, fact in forced.items():
+            number = limit_in(other, f"{name} == ")
+            if fact and number is not None:
+                return bool(holds(number, limit))
+        for number in (0, 1):
+            alike = holds(number + 1, limit) == holds(math.inf, limit)
+            if alike and decided.get(f"{name} == {number}") is False:
+                return bool(holds(math.inf, limit))
+    return None

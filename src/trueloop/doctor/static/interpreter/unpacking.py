@@ -63,6 +63,16 @@ def unpack(
     return [m.unknown(node, (value,), key=f"{m.key(value)}[{i}]") for i in range(count)]
 
 
+def chunks_of(m: Interpreter, value: Value, node: ast.AST) -> Value:
+    """`*both.chunk(2)`: the two halves; other values as they are."""
+    if isinstance(value, Tensor) and isinstance(node, ast.Call) and node.args:
+        by_method = isinstance(node.func, ast.Attribute) and node.func.attr == "chunk"
+        count = node.args[-1]
+        if by_method and isinstance(count, ast.Constant) and isinstance(count.value, int):
+            return Sequence("tuple", parts_of(m, value, count.value, node))
+    return value
+
+
 def _refuse_other_lengths(m: Interpreter, function: ast.AST, count: int, node: ast.AST) -> None:
     """Whatever way a function takes, it returns more values than there are names, or fewer."""
     returned = _lengths(function)

@@ -63,7 +63,8 @@ def new_object(m: Interpreter, cls: Class, node: ast.AST) -> Value:
         sampler.made = place
         return sampler
     is_module = bool(shorts & MODULE_BASES) or any(
-        base.startswith(("torch.nn.", "torchvision.models.")) for base in bases
+        base.startswith(("torch.nn.", "torchvision.models.")) or _PRETRAINED.search(base)
+        for base in bases
     )
     looks_like_one = cls.lookup("forward") is not None and cls.lookup("backward") is None
     if is_module or (bases and looks_like_one):
@@ -77,6 +78,10 @@ def new_object(m: Interpreter, cls: Class, node: ast.AST) -> Value:
     if bases:
         container_for(m, found)
     return found
+
+
+_PRETRAINED = re.compile(r"PreTrainedModel$|^\w*transformers\..*([a-z]Model|For[A-Z]\w+)$")
+"""Modules of transformers, whose subclasses may leave `forward` to them."""
 
 
 def is_loss_module(model: Model) -> bool:

@@ -88,9 +88,11 @@ GRADIENT = ("grad", "_grad")
 def set_gradient(
     m: Interpreter, parameter: Tensor | None, name: str, value: object, node: ast.AST
 ) -> None:
-    """`p.grad = value`, or `p.grad_sample = value`: from a gradient for each sample Opacus'
-    optimizers make the gradient. `parameter`: None for something that is not known, as in a nested
-    function that takes it from the function around."""
+    """`p.grad = value`, `p.grad.data = value`, or `p.grad_sample = value`: from a gradient for each
+    sample Opacus' optimizers make the gradient. `parameter`: None for something that is not known,
+    as in a nested function that takes it from the function around."""
+    if name == "data" and parameter is not None and parameter.grad_of is not None:
+        parameter, name = parameter.grad_of, "grad"
     if name in GRADIENT and is_nothing(value):
         cleared(m, parameter, node)
     elif name in (*GRADIENT, "grad_sample") and not is_nothing(value):

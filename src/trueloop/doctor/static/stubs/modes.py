@@ -15,6 +15,7 @@ from trueloop.doctor.static.interpreter.values import (
     Constant,
     DictValue,
     Function,
+    Instance,
     Sequence,
     Unknown,
     Value,
@@ -55,6 +56,18 @@ def _mode_of_one_of_several(call: LibraryCall) -> Value:
         set_mode(call.machine, model, None, call.node)
     call.expose(*call.args)
     return call.unknown(call.receiver, *call.args)
+
+
+@methods(Instance, *SWITCHES)
+def _mode_of_foreign_kind(call: LibraryCall) -> Value:
+    """The class extends one that cannot be read: it may be a module, or train the modules that it
+    holds. These are in eval mode after `eval()`, and in some mode after `train()`."""
+    mode = False if call.name == "eval" else None
+    for part in call.receiver.attributes.values():
+        if isinstance(part, Model):
+            set_mode(call.machine, part, mode, call.node)
+    call.expose(*call.args, *call.kwargs.values())
+    return call.receiver  # type: ignore[no-any-return]
 
 
 def may_be(element: Unknown) -> list[Model]:

@@ -22,6 +22,7 @@ from trueloop.doctor.static.interpreter.values import (
     Value,
     inside,
 )
+from trueloop.doctor.static.stubs import arrays
 from trueloop.doctor.static.stubs.ranks import names_rank
 
 _LIBRARIES = {
@@ -92,6 +93,7 @@ def _is_drawn(value: Value) -> bool:
 def _drawn(call: LibraryCall) -> Value:
     found = call.unknown(*call.args, *call.kwargs.values())
     found.drawn = True
+    arrays.notice(call.machine, call.name, call.args, call.kwargs, found)
     found.number = call.name.startswith("time.")
     return found
 

@@ -127,6 +127,7 @@ def _jacobian(call: LibraryCall) -> Value:
 def _detach(call: LibraryCall) -> Value:
     made = derive(call.machine, call.node, call.receiver, graph=False, same=True)
     made.data_of = call.receiver if call.receiver.role == "parameter" else None
+    made.grad_of = call.receiver.grad_of
     if call.receiver.forwards:
         call.emit(Used, what="torch.Tensor.detach", subject=call.receiver)
     if call.name == "detach_":

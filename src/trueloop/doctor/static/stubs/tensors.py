@@ -435,7 +435,7 @@ def parameter_of(m: Interpreter, layer: Model, name: str, node: ast.AST) -> Tens
 def set_attribute(m: Interpreter, tensor: Tensor, name: str, value: object, node: ast.AST) -> None:
     """`tensor.name = value`."""
     set_gradient(m, tensor, name, value, node)
-    if name == "data":
+    if name == "data" and tensor.grad_of is None:
         m.emit(ManualUpdate, node, target=tensor)
     elif name == "requires_grad":
         needs = constant(value)
