@@ -159,6 +159,8 @@ def _begins(recorder: Recorder, tensors: object, given: CallArguments, frame: Fr
     first = next(autograd_graph.tensors_in(tensors), None)
     loss = None if first is None else autograd_graph.tensor_of(first, recorder.things)
     scaled = loss is not None and loss.scaled_by is not None
+    if loss is not None and _is_weighted(*given):
+        loss.divided = None  # the weight may divide it
     event = recorder.emit(
         Backward,
         frame,
@@ -169,6 +171,12 @@ def _begins(recorder: Recorder, tensors: object, given: CallArguments, frame: Fr
     )
     if event is not None:
         hub.before_backward(tensors, event, frame)
+
+
+def _is_weighted(args: Args, kwargs: Kwargs) -> bool:
+    """It is given a gradient to begin with, for which torch has two names."""
+    given = (*args[1:2], kwargs.get("gradient"), kwargs.get("grad_tensors"))
+    return any(each is not None for each in given)
 
 
 def _creates_graph(args: Args, kwargs: Kwargs) -> bool:

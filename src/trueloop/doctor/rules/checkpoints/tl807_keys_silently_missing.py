@@ -35,8 +35,8 @@ assert not unexpected and all(key.startswith("head.") for key in missing), (miss
 
 `load_state_dict` with the constant `strict=False`, as a separate statement, with the result of
 `torch.load` or one of its entries; the program saves this file, or files of the same keys. A
-warning where keys are seen to be missing, advice otherwise: the file is mostly complete. Not
-reported: files that come from elsewhere (published weights, which may have a different head), a
+warning where keys are seen to be missing (in source: none of the model's parts has a name that is
+in the file), advice otherwise: the file is mostly complete. Not reported: files that come from elsewhere (published weights, which may have a different head), a
 result that is used, keys that were removed or filtered by hand, sources that save a chosen part of
 a state dict themselves, files of adapters that all fit into a model that has parts whose weights
 were loaded before, loops over several files (unless, live, a file has keys that fit nothing), and a

@@ -39,8 +39,8 @@ validation or test, or hold the samples that the current fold does not train on:
 an intended training score. A new optimizer does not make a
 model a new one, unless its weights were changed in between (folds). In tables of tensors, rows are
 compared too, where they are equal in numbers of which there are many: duplicated before the split.
-Not reported: a model whose weights were loaded or drawn again, the training loader itself, and
-custom samplers.
+Not reported: a model whose weights were loaded or drawn again, the training loader itself, a
+teacher whose outputs a different model learns from in the same turn, and custom samplers.
 
 In the data, at the start of `trueloop train table` and `images`: held-out rows with the same values
 in every input, or images with the same pixels, as training ones; at least five of them, and 2% of

@@ -62,7 +62,7 @@ optimizer updates; its weights do not change. Batch norm counts if it keeps runn
 live, if it has gathered some before. Dropout counts only in a teacher, which gets the same input as
 the module that trains: inside of a network, in front of a head or of adapters, it is noise on the
 features, which is the usual way to fine-tune. Not reported: a part that is put into train mode by
-its own `train()`, or whose statistics are reset, averaged (`momentum=None`) or taken again
+its own `train()` (a validation that goes back to the mode which it has found is none), or whose statistics are reset, averaged (`momentum=None`) or taken again
 (`update_bn`); weights that are copied or averaged from a model that trains (EMA, target networks);
 a part that is thawed later; and in source, models whose inside is not known.
 """

@@ -45,7 +45,7 @@ Both numbers are known: as numbers in a program that is read from its start, or 
 same quantities (`len(loader) * args.epochs`). A total in samples is one of the loader's own data
 set, `len(data) * epochs`, where a batch has several. The length of a `LambdaLR` is the quantity in
 its function at which that comes down to its end. Steps are counted over the loops that contain
-them, and once per accumulated update under `if (i + 1) % n == 0`, or after each list of the next n
+them, and once per window under `if (i + 1) % n == 0`, or after each list of the next n
 batches; a loop over `permutation.split(size)` makes `len(permutation) // size` turns. A program
 that was watched to its end shows by itself that a schedule is over: its steps are one and a half
 (cosine) or two times its length, or nothing is left of a `LambdaLR`'s learning rate in the second
@@ -297,7 +297,8 @@ def _per_batch(clock: ScheduleClock, call: SchedulerStep, length: Length) -> str
         return ""
     many = any((symbolic.number(each) or 0) > 1 or symbolic.counts_epochs(each) for each in epochs)
     alike = any(symbolic.same(batches, each) for each in epochs)
-    if many and not alike and symbolic.same(length.calls, batches):
+    each = 1 if loop is None or loop.simulated else _usual_distance(clock.calls, loop)
+    if many and not alike and each < 2 and symbolic.same(length.calls, batches):
         return "this counts the batches of one epoch, and it steps in every epoch"
     if len(turns) > 1 or not epochs or symbolic.same(length.calls, epochs[0]):
         return ""
@@ -306,10 +307,11 @@ def _per_batch(clock: ScheduleClock, call: SchedulerStep, length: Length) -> str
         if size is None:
             return ""
         batches = symbolic.quotient(batches, size)
-    each = 1 if loop is None or loop.simulated else _usual_distance(clock.calls, loop)
     if each > 1:  # as it runs: once for each group of batches that a generator collects
         batches = symbolic.quotient(batches, {(): float(each)})
-    return _compared(clock, length, symbolic.times(batches, epochs[0]))
+    total = symbolic.times(batches, epochs[0])
+    goes_on = any(turn.loop.begin_spelled for turn in clock.own(call))  # in a run that resumes
+    return "" if goes_on and _is_too_long(length, total) else _compared(clock, length, total)
 
 
 def _counts_samples(clock: ScheduleClock, call: SchedulerStep, length: Length, loop: Loop) -> bool:

@@ -167,7 +167,7 @@ def same(left: Sum | None, right: Sum | None) -> bool:
 
 def ratio(left: Sum | None, right: Sum | None) -> float | None:
     """How many times `right` the `left` is, where that is a known number."""
-    if not left or not right or left.keys() != right.keys():
+    if not left or not right or left.keys() != right.keys() or 0 in right.values():
         return None
     found = {left[key] / right[key] for key in left}
     return found.pop() if len(found) == 1 else None

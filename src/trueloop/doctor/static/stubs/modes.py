@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 
 from trueloop.doctor.model.events import ModeSet
+from trueloop.doctor.model.nodes import walk
 from trueloop.doctor.model.things import Model
 from trueloop.doctor.static.interpreter.calls import enter
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
-from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, methods
-from trueloop.doctor.static.interpreter.syntax import tests_of_what_is_returned
+from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
+from trueloop.doctor.static.interpreter.syntax import once, tests_of_what_is_returned
 from trueloop.doctor.static.interpreter.values import (
     Class,
     Constant,
@@ -24,6 +25,8 @@ from trueloop.doctor.static.interpreter.values import (
 )
 
 SWITCHES = ("train", "eval")
+_MEMBERS = 200
+"""Layers of a network that a function is applied to."""
 
 
 @methods(Model, *SWITCHES)
@@ -47,6 +50,31 @@ def _mode(call: LibraryCall) -> Value:
         return model
     set_mode(call.machine, model, mode, call.node)
     return model
+
+
+@calls("torch.nn.Module.train", "torch.nn.Module.eval")
+def _mode_by_class(call: LibraryCall) -> Value:
+    """`nn.Module.train(self, mode)`: what `super().train(mode)` does."""
+    model = call.arg(0)
+    if not isinstance(model, Model):
+        return call.unknown(*call.args)
+    mode = call.const(1, "mode", True) if call.name.endswith("train") else False
+    set_mode(call.machine, model, mode, call.node)
+    return model
+
+
+def apply_switches(call: LibraryCall, model: Model) -> None:
+    """`model.apply(freeze_norms)`: a function that switches the mode of some of the layers."""
+    function = call.arg(0, "fn")
+    if isinstance(function, Function) and _switches(function.node):
+        for member in model.family()[:_MEMBERS]:
+            call.machine.call_value(function, [member], node=call.node)
+
+
+@once
+def _switches(definition: ast.AST) -> bool:
+    words = {each.attr for each in walk(definition) if isinstance(each, ast.Attribute)}
+    return not words.isdisjoint({*SWITCHES, "training"})
 
 
 @methods(Unknown, *SWITCHES)

@@ -40,6 +40,7 @@ from trueloop.doctor.static.interpreter.values import (
 )
 from trueloop.doctor.static.stubs.containers import fill, is_sequential
 from trueloop.doctor.static.stubs.dropout_modes import notice_dropout_of_a_call
+from trueloop.doctor.static.stubs.modes import apply_switches
 from trueloop.doctor.static.stubs.options import dropout_rate, positional_eps
 from trueloop.doctor.static.stubs.tensors import derive, tensors_in
 from trueloop.doctor.static.stubs.thawing import thaws_later
@@ -424,6 +425,12 @@ def _members(call: LibraryCall) -> Value:
     return Sequence("list", values[:8], not model.complete or len(values) > 8)
 
 
+@calls("torch.nn.Module.zero_grad")
+def _zero_grad_by_class(call: LibraryCall) -> Value:
+    call.emit(ZeroGrad, target=call.arg(0))
+    return NONE
+
+
 @methods(Model, "zero_grad")
 def _zero_grad(call: LibraryCall) -> Value:
     accumulating = any(each is call.receiver for each in call.machine.accumulating)
@@ -474,6 +481,8 @@ def _initialise(call: LibraryCall) -> Value:
         result_used=call.result_used,
     )  # fmt: skip
     model: Model = call.receiver
+    if call.name == "apply":
+        apply_switches(call, model)
     return model if call.name == "apply" else NONE
 
 

@@ -30,6 +30,7 @@ from trueloop.doctor.static.stubs.statistics import notice as notice_statistic
 from trueloop.doctor.static.stubs.tensors import (
     add_up,
     as_tensor,
+    combine,
     derive,
     flagged,
     is_over_samples,
@@ -88,6 +89,10 @@ def backward(call: LibraryCall, loss: Tensor) -> Value:
         return NONE
     retain = call.const(-1 if call.receiver is None else 1, "retain_graph", False)
     by = "scaler" if loss.scaled_by else "tensor"
+    weight = call.arg(1, "grad_tensors") if call.receiver is None else call.arg(0, "gradient")
+    if weight is not None and constant(weight, "") is not None:
+        loss = derive(call.machine, call.node, loss, same=True, keeps_loss=True)
+        loss.divided = None  # the weight may divide it
     call.emit(Backward, loss=loss, create_graph=graph, retain_graph=retain, by=by)
     return NONE
 
@@ -347,6 +352,12 @@ _MAKERS = frozenset(
     " from_numpy FloatTensor LongTensor Tensor normal logspace sparse_coo_tensor".split()
 )
 _PRODUCTS = frozenset("mm matmul bmm spmm".split())
+_ARITHMETIC: dict[str, ast.operator] = {
+    **dict.fromkeys(("div", "divide", "true_divide"), ast.Div()),
+    **dict.fromkeys(("mul", "multiply"), ast.Mult()),
+    **dict.fromkeys(("sub", "subtract"), ast.Sub()),
+    "add": ast.Add(),
+}
 _SAME = frozenset("flatten squeeze unsqueeze reshape permute transpose clone".split())
 
 
@@ -362,6 +373,10 @@ def any_function(call: LibraryCall) -> Value:
         if isinstance(total, Tensor):
             total.shape = shapes.of_call(name, call.args, call.kwargs)
         return total
+    if name in _ARITHMETIC and len(call.args) == 2 and not call.kwargs and not call.open:
+        left, right = call.args
+        if isinstance(left, Tensor) or isinstance(right, Tensor):
+            return combine(call.machine, _ARITHMETIC[name], left, right, call.node)
     parents = _given(call)
     if not parents:
         key = f"{call.name}({', '.join(call.machine.key(arg) for arg in call.args)})"
