@@ -36,11 +36,11 @@ assert not unexpected and all(key.startswith("head.") for key in missing), (miss
 `load_state_dict` with the constant `strict=False`, as a separate statement, with the result of
 `torch.load` or one of its entries; the program saves this file, or files of the same keys. A
 warning where keys are seen to be missing (in source: none of the model's parts has a name that is
-in the file), advice otherwise: the file is mostly complete. Not reported: files that come from elsewhere (published weights, which may have a different head), a
-result that is used, keys that were removed or filtered by hand, sources that save a chosen part of
-a state dict themselves, files of adapters that all fit into a model that has parts whose weights
-were loaded before, loops over several files (unless, live, a file has keys that fit nothing), and a
-`strict` that is an option.
+in the file), advice otherwise: the file is mostly complete. Not reported: files that come from
+elsewhere (published weights, which may have a different head), a result that is used, keys that
+were removed or filtered by hand, sources that save a chosen part of a state dict themselves, files
+of adapters that all fit into a model that has parts whose weights were loaded before, loops over
+several files (unless, live, a file has keys that fit nothing), and a `strict` that is an option.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class KeysSilentlyMissing(Rule):
                 self._report(candidate, load)
 
     def _lost_in_source(self, event: StateDictLoaded, load: FileLoaded) -> tuple[str, ...]:
-        """The model's parts, where the file has other parts alone: nothing is loaded."""
+        """The model's parts, where the file has none of them: nothing is loaded."""
         wanted = _names_of_parts(event.thing)
         saved = [each.value for each in self.files.saved if self.files.reads(load, each)]
         owners = [each.owner for each in saved if isinstance(each, StateDict) and not each.edited]

@@ -36,11 +36,11 @@ In a running program: one model is trained on a loader and then evaluated, witho
 eval mode, on a different one; both read the same data set object (or slices of the same tensor),
 and some samples are the same. If all evaluated samples were trained on, the loader must be called
 validation or test, or hold the samples that the current fold does not train on: otherwise it may be
-an intended training score. A new optimizer does not make a
-model a new one, unless its weights were changed in between (folds). In tables of tensors, rows are
-compared too, where they are equal in numbers of which there are many: duplicated before the split.
-Not reported: a model whose weights were loaded or drawn again, the training loader itself, a
-teacher whose outputs a different model learns from in the same turn, and custom samplers.
+an intended training score. A new optimizer does not make a model a new one, unless its weights were
+changed in between (folds). In tables of tensors, rows are compared too, where they are equal in
+numbers of which there are many: duplicated before the split. Not reported: a model whose weights
+were loaded or drawn again, the training loader itself, a teacher whose outputs a different model
+learns from in the same turn, and custom samplers.
 
 In the data, at the start of `trueloop train table` and `images`: held-out rows with the same values
 in every input, or images with the same pixels, as training ones; at least five of them, and 2% of

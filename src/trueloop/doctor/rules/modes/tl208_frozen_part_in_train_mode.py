@@ -56,15 +56,16 @@ for epoch in range(epochs):
 
 A part whose weights were loaded, trained earlier in the program, or copied from a model that was
 (live, also a frozen part whose batch norms have gathered statistics before), is called in train
-mode in a loop that steps an optimizer of other parameters. Its own parameters
-are all frozen and stay so, or it is a separate module that is called under `no_grad` and that no
-optimizer updates; its weights do not change. Batch norm counts if it keeps running statistics;
-live, if it has gathered some before. Dropout counts only in a teacher, which gets the same input as
-the module that trains: inside of a network, in front of a head or of adapters, it is noise on the
-features, which is the usual way to fine-tune. Not reported: a part that is put into train mode by
-its own `train()` (a validation that goes back to the mode which it has found is none), or whose statistics are reset, averaged (`momentum=None`) or taken again
-(`update_bn`); weights that are copied or averaged from a model that trains (EMA, target networks);
-a part that is thawed later; and in source, models whose inside is not known.
+mode in a loop that steps an optimizer of other parameters. Its own parameters are all frozen and
+stay so, or it is a separate module that is called under `no_grad` and that no optimizer updates;
+its weights do not change. Batch norm counts if it keeps running statistics; live, if it has
+gathered some before. Dropout counts only in a teacher, which gets the same input as the module that
+trains: inside of a network, in front of a head or of adapters, it is noise on the features, which
+is the usual way to fine-tune. Not reported: a part that is put into train mode by its own `train()`
+(a validation that goes back to the mode which it has found is none), or whose statistics are reset,
+averaged (`momentum=None`) or taken again (`update_bn`); weights that are copied or averaged from a
+model that trains (EMA, target networks); a part that is thawed later; and in source, models whose
+inside is not known.
 """
 
 from __future__ import annotations

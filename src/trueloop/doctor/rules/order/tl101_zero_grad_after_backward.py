@@ -48,12 +48,13 @@ its parameters comes after the last `backward()` that feeds them, and the next e
 `step()`. A loop that sets every `p.grad` to None or zero counts, over `model.parameters()` or over
 the parameters of all of the optimizer's groups. A running program does not show such a loop; there
 it is a fault of one of torch's optimizers if gradients that `backward()` has left are gone, or all
-zero, at three steps in a row. Not reported: gradients that may be restored in between (`p.grad = ...`, code that cannot
-be read), gradients that a different optimizer of the same parameters has applied before, a
-`zero_grad()` under a condition that the step does not share (a skipped batch), the two backward
-passes of SAM, correct closures, a `step` of the user's own that updates or takes the gradients out
-before it clears, pairs of optimizers with separate parameters, and a `zero_grad()` with the
-`backward()` of a new loss right after it, whose network an option has chosen.
+zero, at three steps in a row. Not reported: gradients that may be restored in between (`p.grad =
+...`, code that cannot be read), gradients that a different optimizer of the same parameters has
+applied before, a `zero_grad()` under a condition that the step does not share (a skipped batch),
+the two backward passes of SAM, correct closures, a `step` of the user's own that updates or takes
+the gradients out before it clears, pairs of optimizers with separate parameters, and a
+`zero_grad()` with the `backward()` of a new loss right after it, whose network an option has
+chosen.
 """
 
 from __future__ import annotations

@@ -55,11 +55,11 @@ A `compute_loss` of transformers' Trainer, or a `compute_loss_func`, is judged w
 loop: with a model that takes `num_items_in_batch`, or a `compute_loss_func`, the Trainer does not
 divide, and a mean that leaves that number unused is N times too large. In a running program, the
 step must come at the same interval twice. Not reported: `reduction="sum"`, losses weighted by
-tokens, gradients divided afterwards, a `backward` that is given a weight, several losses of one batch or one per task, and an unknown
-reduction. A smooth maximum that is divided by its own slope (`softplus(8 * z).mean() / 8`) is not
-averaged by it, nor is the average of the losses of one batch (`(first + second) / 2`), unless it
-has as many of them as the update has micro-batches. It is advice where N is an option whose
-default is 1.
+tokens, gradients divided afterwards, a `backward` that is given a weight, several losses of one
+batch or one per task, and an unknown reduction. A smooth maximum that is divided by its own slope
+(`softplus(8 * z).mean() / 8`) is not averaged by it, nor is the average of the losses of one batch
+(`(first + second) / 2`), unless it has as many of them as the update has micro-batches. It is
+advice where N is an option whose default is 1.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from trueloop.doctor.static.interpreter.inference import guess
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.joined_conditions import Junction
 from trueloop.doctor.static.interpreter.loop_plans import elements
-from trueloop.doctor.static.interpreter.preferred_branches import preferred_way
+from trueloop.doctor.static.interpreter.preferred_branches import choice_of, preferred_way
 from trueloop.doctor.static.interpreter.step_budget import NESTING
 from trueloop.doctor.static.interpreter.stub_lookup import find_star_call
 from trueloop.doctor.static.interpreter.unpacking import chunks_of
@@ -309,6 +309,8 @@ def _compare(m: Interpreter, node: ast.Compare, scope: Scope) -> Value:
 
 def _bool(m: Interpreter, node: ast.BoolOp, scope: Scope) -> Value:
     """`a or b` as a value: what decides it, where that is known."""
+    if id(node) in m.bare and (choice := choice_of(node)) is not None:
+        return _conditional(m, choice, scope)
     is_or = isinstance(node.op, ast.Or)
     value: Value = Constant(not is_or)
     windows: list[Any] = []

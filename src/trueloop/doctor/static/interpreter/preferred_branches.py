@@ -10,7 +10,7 @@ from trueloop.doctor.static.interpreter.branches import (
     searches,
 )
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
-from trueloop.doctor.static.interpreter.syntax import written
+from trueloop.doctor.static.interpreter.syntax import once, written
 from trueloop.doctor.static.interpreter.values import Scope
 from trueloop.doctor.static.interpreter.ways_out import returns_either
 
@@ -58,3 +58,15 @@ def preferred_way(m: Interpreter, node: ast.IfExp) -> bool | None:
         return None
     plain = written(node.body)
     return not m.policy.optional if plain in map(written, node.orelse.args) else None
+
+
+@once
+def choice_of(node: ast.BoolOp) -> ast.IfExp | None:
+    """`rank == 0 and save()`, whose value nobody uses, as `save() if rank == 0 else None`."""
+    *tests, last = node.values
+    if not isinstance(last, ast.Call):
+        return None
+    test = tests[0] if len(tests) == 1 else ast.copy_location(ast.BoolOp(node.op, tests), node)
+    nothing = ast.copy_location(ast.Constant(None), node)
+    ways = (last, nothing) if isinstance(node.op, ast.And) else (nothing, last)
+    return ast.copy_location(ast.IfExp(test, *ways), node)

@@ -22,7 +22,7 @@ _SIZE_AT = {
     **dict.fromkeys("randint integers normal uniform laplace beta gamma".split(), 2),
     **dict.fromkeys("binomial lognormal logistic gumbel".split(), 2),
 }
-"""Where the size stands among the arguments of what draws random numbers."""
+"""The position of the size among the arguments of functions that draw random numbers."""
 _NUMBERS = frozenset("random randrange randint uniform gauss normalvariate betavariate".split())
 """Functions of `random` that return one number."""
 _GENERATORS = ("numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator")
@@ -33,7 +33,7 @@ _OTHERWISE = frozenset("view repeat".split())
 def notice(
     m: Interpreter, name: str, args: list[Value], kwargs: dict[str, Value], found: Unknown
 ) -> None:
-    """What a function of a library's returns may be an array."""
+    """A function of a library may return an array."""
     head, _, last = name.rpartition(".")
     if (head == "random" and last in _NUMBERS) or head == "math":
         found.shape = ()
@@ -53,7 +53,7 @@ def notice_method(
     kwargs: dict[str, Value],
     found: Unknown,
 ) -> None:
-    """What a method of an array, or of a generator, returns may be an array."""
+    """A method of an array or of a generator may return an array."""
     statistics.notice(m, receiver, name, args, kwargs, found)
     if isinstance(receiver, OpaqueObject) and receiver.kind in _GENERATORS:
         found.shape = _drawn(m, name, args, kwargs)
