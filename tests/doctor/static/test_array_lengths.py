@@ -100,6 +100,16 @@ KNOWN = [
 
 
 UNKNOWN = [
+    "np.arange(n)[np.arange(n) > 9]",
+    "np.arange(n)[~(np.arange(n) % 3 == 0)]",
+    "np.arange(n)[np.where(np.arange(n) > 9)]",
+    "np.arange(n)[np.where(np.arange(n) > 9)[0]]",
+    "np.where(np.arange(n) > 9)[0]",
+    "np.arange(n)[np.isin(np.arange(n), [1, 2, 3, 4])]",
+    "np.arange(n)[np.logical_and(np.arange(n) > 9, np.arange(n) < 90)]",
+    "np.arange(n)[np.nonzero(np.arange(n) > 9)[0]]",
+    "np.arange(n)[rng.integers(0, 2, n).astype(bool)]",
+    "np.concatenate([rng.random(i) for i in range(9)])",
     "np.arange(n)[np.arange(n)[:80]]",
     "np.zeros((n, 4, 2)).max(axis=(1, 2))",
     "np.vstack([np.zeros((n, 4)), np.ones((60, 4))])",

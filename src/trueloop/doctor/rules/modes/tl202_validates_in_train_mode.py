@@ -58,7 +58,7 @@ from being called, passes that compute nothing, and loops that end after a few b
 calls for its batches, or comes after the forward pass, so that the rest of the pass runs in train
 mode. In source, one call outside of any loop over batches counts too, if it runs under `no_grad` on
 something that is named for validation (`model(x_val)`), or in a function that is named so and does
-not train, and the model is known to have such a layer.
+not train, the model is known to have such a layer, and has trained before or got its weights.
 
 Also sampling in a program that trains: a loop under `no_grad` gives the model what it returned in
 the turn before (tokens, a denoised image), in train mode, and nothing trains on the result.
@@ -129,6 +129,7 @@ class ValidatesInTrainMode(Rule):
         """Calls outside of any loop over batches of a validation, and where to speak of them."""
         self.learning: set[Loop] = set()
         self.losses: set[Turn] = set()
+        self.loaded: list[Model] = []
         self.steps: list[OptimizerStep] = []
         self.updated: set[Model] = set()
         """Models that are trained by hand."""
@@ -234,6 +235,8 @@ class ValidatesInTrainMode(Rule):
 
     def on_state_dict_loaded(self, event: StateDictLoaded) -> None:
         self.predictions.load(event)
+        if isinstance(event.thing, Model):
+            self.loaded.append(event.thing)
 
     def on_loss(self, event: Loss) -> None:
         self.losses.update(event.turns)
@@ -304,10 +307,18 @@ class ValidatesInTrainMode(Rule):
                 and forward.serial not in self.forwards.used
                 and switches(forward.model)
                 and self._matters(forward)
+                and self._has_learned(forward)
                 and not self._is_given_its_mode(forward)
             ):
                 places.add(place)
                 self._report(forward, place)
+
+    def _has_learned(self, forward: ModelForward) -> bool:
+        """A look at the shapes that a new network returns, before it trains, validates nothing."""
+        steps = [each for each in self.steps if may_train(each.optimizer, forward.model)]
+        filled = any(each.shares_parameters(forward.model) for each in self.loaded)
+        first = min((each.serial for each in steps), default=0)
+        return filled or forward.model.pretrained or first < forward.serial
 
     def _is_given_its_mode(self, forward: ModelForward) -> bool:
         """An argument says that it does not train here, which says that it does where it is."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from trueloop.doctor.model.known_values import loop_of
+from trueloop.doctor.model.things import Size
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.values import (
     Constant,
@@ -65,9 +67,9 @@ def notice_method(
 
 def _drawn(m: Interpreter, name: str, args: list[Value], kwargs: dict[str, Value]) -> shapes.Shape:
     if name in _BY_DIMENSIONS:
-        return tuple(m.size(each) for each in args)
+        return tuple(_size(m, each) for each in args)
     if name == "permutation" and args:
-        number = m.size(args[0])
+        number = _size(m, args[0])
         return (number,) if isinstance(number, int) else shapes.shape_of(args[0])
     at = _SIZE_AT.get(name)
     if at is None:
@@ -82,22 +84,27 @@ def _made(m: Interpreter, name: str, args: list[Value], kwargs: dict[str, Value]
     if name in _SAME or name.endswith("_like"):
         return shapes.shape_of(first)
     if name in ("eye", "identity"):
-        numbers = [m.size(each) for each in args[:2] if name == "eye" or each is first]
+        numbers = [_size(m, each) for each in args[:2] if name == "eye" or each is first]
         return (*numbers, *numbers)[:2] if numbers else None
     if name == "linspace":
-        return (m.size(kwargs.get("num", args[2] if len(args) > 2 else Constant(50))),)
+        return (_size(m, kwargs.get("num", args[2] if len(args) > 2 else Constant(50))),)
     if name == "arange":
         return shapes.range_of(args)
     if name == "expand_dims" and len(args) == 2:
         return shapes.of_method("unsqueeze", shapes.shape_of(first), args[1:], {})
-    different = name in _OTHERWISE or name == "transpose"
+    different = name in _OTHERWISE or name == "transpose" or (name == "where" and len(args) < 3)
     return None if different else shapes.of_call(name, args, kwargs)
 
 
 def _sizes(m: Interpreter, given: Value | None) -> shapes.Shape:
     """`(n, 2)`, or `n`."""
     if isinstance(given, Sequence):
-        return None if given.open else tuple(m.size(each) for each in given.values)
+        return None if given.open else tuple(_size(m, each) for each in given.values)
     if given is None or constant(given) is None:
         return None
-    return (m.size(given),)
+    return (_size(m, given),)
+
+
+def _size(m: Interpreter, given: Value) -> Size:
+    """None for a number that changes from turn to turn of a loop."""
+    return None if loop_of(given) else m.size(given)
