@@ -36,9 +36,9 @@ class _Record:
 
 
 class LostGradients(Probe):
-    """`p.grad = None` and `p.grad.data.zero_()` are no calls that show who clears what: but all
-    gradients that are there after `backward` are gone, or zero, at the step. Optimizers of the
-    user's own may have taken them."""
+    """`p.grad = None` and `p.grad.data.zero_()` show by their effect only: gradients that are there
+    after `backward` are gone, or zero, at the step. Optimizers of the user's own may have taken
+    them."""
 
     def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
