@@ -10,6 +10,11 @@ from typing import NamedTuple
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.nodes import last_part, walk
 
+GENERATORS = frozenset(
+    "numpy.random.default_rng numpy.random.RandomState numpy.random.Generator random.Random"
+    " torch.Generator".split()
+)
+"""Random generators of a program's own."""
 NO_DRAW = frozenset(
     "seed manual_seed initial_seed get_state set_state getstate setstate bit_generator spawn"
     " default_rng RandomState Random SystemRandom Generator SeedSequence PCG64 MT19937 Philox"

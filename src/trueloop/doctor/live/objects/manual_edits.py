@@ -74,7 +74,9 @@ class ManualEdits:
                 for was, each in zip(before, now, strict=True)
                 if was != gradient_state(each)
             ]
-            if not pairs and not _is_zero(now):
+            gradients = [each.grad for each in now if each.grad is not None]
+            # `p.grad.data.zero_()` changes no version.
+            if not pairs and not (gradients and all(map(is_zero, gradients))):
                 continue
             found = True
             thing = self._watcher.things.optimizer(optimizer)
@@ -100,13 +102,10 @@ class ManualEdits:
                 self._watcher.emit(ManualUpdate, frame, target=thing)
 
 
-def _is_zero(parameters: list[Any]) -> bool:
-    """`p.grad.data.zero_()` changes no version: there are gradients, and they are zero."""
-    gradients = [each.grad for each in parameters if each.grad is not None]
-    return bool(gradients) and all(
-        type(each) is torch.Tensor and not each.is_sparse and not bool(each.any())
-        for each in gradients
-    )
+def is_zero(gradient: torch.Tensor) -> bool:
+    """Of a sharded or sparse one nobody asks: it counts as one that is there."""
+    plain = type(gradient) is torch.Tensor and gradient.layout is torch.strided
+    return plain and not bool(gradient.any())
 
 
 def _some(optimizer: Optimizer) -> list[Any]:

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING
 
-import torch
-
 from trueloop.doctor.live.objects import inspection
+from trueloop.doctor.live.objects.manual_edits import is_zero
 from trueloop.doctor.live.objects.registry import WeakMap
 from trueloop.doctor.live.probes import parameter_stats
 from trueloop.doctor.live.probes.probe import Probe
@@ -84,10 +83,4 @@ class LostGradients(Probe):
 def _has_gradients(optimizer: Optimizer) -> bool:
     """One is not zero: usually the first that is looked at."""
     gradients = (each.grad for each in inspection.parameters_of(optimizer))
-    return any(each is not None and not _is_zero(each) for each in gradients)
-
-
-def _is_zero(gradient: torch.Tensor) -> bool:
-    """Of a sharded or sparse one nobody asks: it counts as one that is there."""
-    plain = type(gradient) is torch.Tensor and gradient.layout is torch.strided
-    return plain and not bool(gradient.any())
+    return any(each is not None and not is_zero(each) for each in gradients)

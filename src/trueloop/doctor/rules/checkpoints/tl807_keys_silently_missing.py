@@ -100,15 +100,14 @@ class KeysSilentlyMissing(Rule):
 
     def _lost_in_source(self, event: StateDictLoaded, load: FileLoaded) -> tuple[str, ...]:
         """The model's parts, where the file has none of them: nothing is loaded."""
-        wanted = _names_of_parts(event.thing)
+        model, wanted = event.thing, _names_of_parts(event.thing)
         saved = [each.value for each in self.files.saved if self.files.reads(load, each)]
         owners = [each.owner for each in saved if isinstance(each, StateDict) and not each.edited]
-        other = bool(owners) and len(owners) == len(saved)
-        for owner in owners:
-            names = _names_of_parts(owner)
-            other = other and bool(names) and names.isdisjoint(wanted)
-        parts = event.thing.children if isinstance(event.thing, Model) else {}
-        return tuple(f"{name}.*" for name, part in parts.items() if draws_weights(part) and other)
+        if not isinstance(model, Model) or not wanted or not owners or len(owners) < len(saved):
+            return ()
+        if not all(names and names.isdisjoint(wanted) for names in map(_names_of_parts, owners)):
+            return ()
+        return tuple(f"{name}.*" for name, part in model.children.items() if draws_weights(part))
 
     def _report(self, event: StateDictLoaded, load: FileLoaded) -> None:
         missing = event.missing or self._lost_in_source(event, load)

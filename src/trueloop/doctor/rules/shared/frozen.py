@@ -54,14 +54,15 @@ class FrozenModules(Rule):
 
     def _thaw_part(self, model: Model) -> None:
         """The rest of what was frozen stays so: `model.requires_grad_(False)`, then its head."""
-        for each in self.frozen:
+        frozen, self.frozen = self.frozen, []
+        for each in frozen:
             inside = each.model is not model and each.model.covers(model)
             if inside and model.complete and model.known:
                 thawed = [part for part in self._parts[each] if part.shares_parameters(model)]
                 self._thawed.setdefault(each, set()).update(thawed)
             elif each.model.shares_parameters(model):
-                self._parts.pop(each)
-        self.frozen = [each for each in self.frozen if each in self._parts]
+                continue
+            self.frozen.append(each)
 
     def thaw(self, model: Model) -> None:
         """Something may have switched the gradients of a model's parameters on again."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from trueloop.doctor.model.known_values import loop_of
+from trueloop.doctor.model.randomness import GENERATORS
 from trueloop.doctor.model.things import Size
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.values import (
@@ -27,7 +28,6 @@ _SIZE_AT = {
 """The position of the size among the arguments of functions that draw random numbers."""
 _NUMBERS = frozenset("random randrange randint uniform gauss normalvariate betavariate".split())
 """Functions of `random` that return one number."""
-_GENERATORS = ("numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator")
 _OTHERWISE = frozenset("view repeat".split())
 """Methods of arrays that differ from those of tensors."""
 
@@ -57,7 +57,7 @@ def notice_method(
 ) -> None:
     """A method of an array or of a generator may return an array."""
     statistics.notice(m, receiver, name, args, kwargs, found)
-    if isinstance(receiver, OpaqueObject) and receiver.kind in _GENERATORS:
+    if isinstance(receiver, OpaqueObject) and receiver.kind in GENERATORS:
         found.shape = _drawn(m, name, args, kwargs)
     elif isinstance(receiver, Unknown) and receiver.shape and name not in _OTHERWISE:
         turns = name == "transpose"  # with axes it is what `permute` is to tensors

@@ -33,11 +33,6 @@ from trueloop.doctor.static.interpreter.values import (
     constant,
 )
 
-GENERATORS = frozenset(
-    ("numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator",
-     "random.Random", "torch.Generator")
-)  # fmt: skip
-
 _MOST = 64
 _DEPTH = 3
 """A transform is in a list, of one that composes them, which is in the data set."""
@@ -161,7 +156,7 @@ def _draws(call: CallRecord, dataset: Dataset, reseeded: set[int]) -> list[Draw]
 
 
 def _is_generator(value: Value | None) -> bool:
-    return isinstance(value, OpaqueObject) and value.kind in GENERATORS
+    return isinstance(value, OpaqueObject) and value.kind in randomness.GENERATORS
 
 
 def library_drawn(name: str) -> str:

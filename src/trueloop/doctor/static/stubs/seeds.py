@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from trueloop.doctor.model.events import Seeded, Used
 from trueloop.doctor.model.known_values import loop_of
-from trueloop.doctor.model.randomness import TORCH_DRAWS
+from trueloop.doctor.model.randomness import GENERATORS, TORCH_DRAWS
 from trueloop.doctor.model.things import Tensor
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.survey import BACKWARD, last_name
@@ -164,8 +164,7 @@ def _restore(call: LibraryCall) -> Value:
     return NONE
 
 
-@calls("numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator",
-       "random.Random", "torch.Generator")  # fmt: skip
+@calls(*GENERATORS)
 def _generator(call: LibraryCall) -> Value:
     """A generator of the user's own."""
     named = {str(i): arg for i, arg in enumerate(call.args)} | call.kwargs
